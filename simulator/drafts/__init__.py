@@ -1,0 +1,1 @@
+"""Draft sources behind one protocol: `propose(context, uniforms)`, `commit(context)`, `reset()`."""

@@ -1,0 +1,59 @@
+"""What the inference thread can be asked to do: load a pair, decode a run, measure a sweep.
+
+Each function returns a `runner.Job`: a generator function that takes the job's control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from simulator.engine import speculate
+from simulator.loading import Pair, load_pair
+from simulator.measure import clock_for, sweep
+from simulator.records import RoundTrace, RunConfig, RunFinished
+from simulator.runner import Control, Job
+
+
+def load_job(target: str, draft: str | None, **options: Any) -> Job:
+    """Load a pair: yields Progress and at last the Pair."""
+
+    def job(control: Control) -> Iterator[Any]:
+        return load_pair(target, draft, checkpoint=control.checkpoint, **options)
+
+    return job
+
+
+def run_job(pair: Pair, prompt: str, config: RunConfig, earlier: Sequence[RoundTrace] = ()) -> Job:
+    """Decode from the prompt, or go on behind the earlier rounds; one permit a round."""
+
+    def job(control: Control) -> Iterator[Any]:
+        source = pair.source(config.source, config.sampling)
+        events = speculate(
+            pair.target.model, source, pair.encode(prompt), replace(config, end_tokens=pair.end_tokens),
+            checkpoint=control.checkpoint, clock=clock_for(pair.target.device), earlier=earlier,
+        )  # fmt: skip
+        for event in events:
+            yield event
+            last = isinstance(event, RunFinished) or (isinstance(event, RoundTrace) and event.stop is not None)
+            if not last:
+                control.wait_for_permit()
+
+    return job
+
+
+SWEEP_TOKENS = 64
+
+
+def sweep_job(pair: Pair, prompt: str, config: RunConfig) -> Job:
+    """Measure k = 0..8 against plain decoding; yields Sweep records."""
+
+    def job(control: Control) -> Iterator[Any]:
+        ids = pair.encode(prompt)
+        settings = replace(config, end_tokens=frozenset(), max_new_tokens=SWEEP_TOKENS)  # equal work at every k
+        source = pair.source(config.source, config.sampling)
+        clock = clock_for(pair.target.device)
+        return sweep(pair.target.model, source, ids, settings, checkpoint=control.checkpoint, clock=clock)
+
+    return job

@@ -1,0 +1,138 @@
+"""Measured throughput: clocks that wait for the device, warm-up, and the sweep over k against plain decoding.
+
+Prefill is never inside a decoding time. Tokens are counted as emitted. Speedups compare runs that share
+prompt, seed, temperature and dtype, taken in turn so that a drifting machine hits them all alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from simulator.cost import Cost, cost
+from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
+from simulator.engine import Clock, speculate
+from simulator.metrics import AcceptanceFigures, from_rounds
+from simulator.models.base import LanguageModel
+from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
+
+WARM_UP_TOKENS = 8
+
+
+def clock_for(device: str) -> Clock:
+    """Return a clock in seconds that waits for the device's queued work before it reads the time."""
+    if device.startswith("cuda"):
+        import torch
+
+        def cuda_clock() -> float:
+            torch.cuda.synchronize(device)
+            return time.perf_counter()
+
+        return cuda_clock
+    if device.startswith("mps"):
+        import torch
+
+        def mps_clock() -> float:
+            torch.mps.synchronize()
+            return time.perf_counter()
+
+        return mps_clock
+    return time.perf_counter
+
+
+def run_once(
+    target: LanguageModel, source: DraftSource | None, prompt: Sequence[int], config: RunConfig, *,
+    checkpoint: Checkpoint = no_checkpoint, clock: Clock = time.perf_counter,
+) -> Run:  # fmt: skip
+    """Decode to the end and return the whole run."""
+    rounds: list[RoundTrace] = []
+    started, finished = RunStarted(config, tuple(prompt), 0.0), RunFinished(StopReason.STOPPED)
+    for event in speculate(target, source, prompt, config, checkpoint=checkpoint, clock=clock):
+        if isinstance(event, RoundTrace):
+            rounds.append(event)
+        elif isinstance(event, RunStarted):
+            started = event
+        else:
+            finished = event
+    return Run(started.config, started.prompt, tuple(rounds), started.prefill_ms, finished.stop, finished.notices)
+
+
+def tokens_per_second(rounds: Sequence[RoundTrace]) -> float | None:
+    """Return emitted tokens per second of decoding (prefill not counted); None without rounds."""
+    seconds = sum(r.round_ms for r in rounds) / 1000
+    return sum(len(r.emitted) for r in rounds) / seconds if seconds > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, lowest and highest of the repeats."""
+
+    median: float
+    low: float
+    high: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return median and range of at least one value."""
+    return Spread(median(values), min(values), max(values))
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPoint:
+    """What one draft length reached on this machine."""
+
+    k: int
+    speedup: Spread  # over plain decoding of the same repeat
+    tokens_per_round: Spread
+    tokens_per_second: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The measured points so far; `cost` and `figures` are filled once the last repeat is done."""
+
+    points: tuple[MeasuredPoint, ...]
+    done: float  # fraction in [0, 1]
+    cost: Cost | None = None
+    figures: AcceptanceFigures | None = None  # pooled over all k >= 1
+
+
+def sweep(
+    target: LanguageModel, source: DraftSource, prompt: Sequence[int], config: RunConfig, *,
+    ks: Sequence[int] = tuple(range(9)), repeats: int = 3,
+    checkpoint: Checkpoint = no_checkpoint, clock: Clock = time.perf_counter,
+) -> Generator[Sweep, None, None]:  # fmt: skip
+    """Measure every k (0 = plain, always included) `repeats` times in turn; yield the points after each run.
+
+    Repeat r uses seed + r. A warm-up run at the largest k comes first and is not counted.
+    """
+    ks = sorted({0, *ks})
+    run_once(target, source, prompt, replace(config, k=ks[-1], max_new_tokens=WARM_UP_TOKENS),
+             checkpoint=checkpoint, clock=clock)  # fmt: skip
+    runs: dict[int, list[Run]] = {k: [] for k in ks}
+    for repeat in range(repeats):
+        for i, k in enumerate(ks):
+            here = replace(config, k=k, seed=config.seed + repeat)
+            run = run_once(target, source if k else None, prompt, here, checkpoint=checkpoint, clock=clock)
+            if run.stop is StopReason.STOPPED or not run.rounds:
+                return  # half a run would be a wrong point
+            runs[k].append(run)
+            done = (repeat * len(ks) + i + 1) / (repeats * len(ks))
+            yield Sweep(_points(runs), done)
+    rounds = {k: [r for run in runs[k] for r in run.rounds] for k in ks}
+    pooled = [r for k in ks if k for r in rounds[k]]
+    yield Sweep(_points(runs), 1.0, cost(rounds[0], rounds), from_rounds(pooled))
+
+
+def _points(runs: dict[int, list[Run]]) -> tuple[MeasuredPoint, ...]:
+    points = []
+    plain = [tokens_per_second(run.rounds) or 0.0 for run in runs[0]]
+    for k, done in runs.items():
+        if done:
+            speeds = [tokens_per_second(run.rounds) or 0.0 for run in done]
+            lengths = [len(run.tokens) / len(run.rounds) for run in done]
+            ratios = [speed / base for speed, base in zip(speeds, plain, strict=False)]
+            points.append(MeasuredPoint(k, spread(ratios), spread(lengths), spread(speeds)))
+    return tuple(points)

@@ -1,0 +1,268 @@
+"""Every acceptance figure that papers and engines print, from traces or from counters, with its definition.
+
+Knows: counts of drafted, tested, accepted and emitted tokens, and what others call their ratios.
+Does not know: models, distributions, clocks, Qt. The words are those of `records`.
+
+Two kinds of rounds need a rule, and this is the rule everywhere:
+
+Undrafted rounds (k = 0, no n-gram match, the draft's context full) emitted their plain token, so they count in
+`rounds`, `emitted`, `acceptance_length`, `tau_counters`, `accepted_per_round` and `accepted_share`: the text did
+cost these target passes. They tested nothing, so they are in no per-position denominator. vLLM does not count
+them at all; its length is 1 + sum(per_position_unconditional), which is `tau_counters` when every round drafted.
+Where no round drafted, every figure about accepted tokens is None.
+
+Cancelled rounds emitted nothing at all. They are left out of every figure and only counted.
+
+None always means "not available": a figure is never the 0 or NaN of a 0/0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simulator.records import Position, RoundTrace, Verdict
+
+DEFINITIONS: dict[str, str] = {
+    "rounds": "Target passes that emitted at least one token, undrafted rounds included "
+    "(vLLM's num_drafts leaves those out, so its figures per round come out higher).",
+    "undrafted": "Rounds in which nothing was drafted and the target emitted one plain token; they count in "
+    "rounds and emitted (vLLM skips them) but not in the per-position figures.",
+    "cancelled": "Rounds that were stopped before they emitted a token; only counted here, left out of every "
+    "other figure (servers that kept them have reported -1 accepted tokens).",
+    "drafted": "Tokens proposed by the draft source (vLLM: num_draft_tokens, llama.cpp: gen tokens); includes "
+    "tokens behind a rejection that nobody ever tested.",
+    "tested": "Drafted tokens that were judged, accepted plus rejected (SpecScope's count); engines rarely print it, "
+    "and without it their counters do not give alpha back.",
+    "accepted": "Drafted tokens that passed their test and were emitted (vLLM, SGLang, llama.cpp); matches behind "
+    "an end token are not emitted and so do not count.",
+    "emitted": "Tokens that joined the text: accepted, residual, bonus and plain (what every tokens/s figure counts); "
+    "not streamed chunks, one of which can hold several tokens.",
+    "acceptance_length": "Tokens per round as they joined the text, emitted / rounds (SpecScope; Leviathan's expected "
+    "tokens per run); a round cut by an end token or the budget has no extra token, so it can lie below tau_counters.",
+    "tau_counters": "Mean acceptance length from counters, 1 + accepted / rounds (vLLM, llama.cpp, EAGLE, DSpark); "
+    "takes an extra token in every round for granted, and is one more than gpt-fast's 'mean accepted'.",
+    "draft_acceptance_rate": "accepted / drafted (vLLM, SGLang, llama.cpp, TensorRT-LLM); shrinks as k grows at "
+    "constant alpha, because tokens behind a rejection stay in the denominator (alpha .8, k 8: .416).",
+    "tested_acceptance_rate": "accepted / tested, where tested = accepted + rejected (SpecScope's estimate of alpha "
+    "from verdicts alone); not the acceptance rate that engines print, which divides by drafted.",
+    "accepted_per_round": "accepted / rounds, without the residual or bonus token (gpt-fast 'mean accepted'); one "
+    "less than the acceptance length of vLLM and EAGLE.",
+    "accepted_share": "accepted / emitted, the share of the text that was drafted (LM Studio); cannot exceed "
+    "k / (k + 1) when every round emits its extra token, so 80 % is perfect at k = 4.",
+    "alpha": "Mean of sum min(p, q) over tested positions (Leviathan's alpha, the mean of beta over prefixes); needs "
+    "the full q, and says nothing about how acceptance hangs together within a round.",
+    "per_position_unconditional": "Rounds accepting at least i tokens / rounds that drafted, for i = 1..k (vLLM, "
+    "llama.cpp); falls with i by construction, so a fall alone does not mean that the draft gets worse.",
+    "per_position_conditional": "Rounds accepting at least i tokens / rounds that tested position i (EAGLE 'n-alpha'); "
+    "only rounds that survived so far are asked, so it can rise although no position is easier.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceFigures:
+    """All acceptance figures of one or several runs; `DEFINITIONS` holds one sentence for each field.
+
+    0 <= accepted <= tested <= drafted and accepted <= emitted <= accepted + rounds. None: not available.
+    """
+
+    rounds: int
+    undrafted: int
+    cancelled: int
+    drafted: int
+    tested: int
+    accepted: int
+    emitted: int
+    acceptance_length: float | None  # emitted / rounds: what was emitted
+    tau_counters: float | None  # 1 + accepted / rounds: as if every round had emitted its extra token
+    draft_acceptance_rate: float | None
+    tested_acceptance_rate: float | None
+    accepted_per_round: float | None
+    accepted_share: float | None
+    alpha: float | None  # None from counters and with trace off
+    per_position_unconditional: tuple[float, ...]  # [longest draft]; empty where nothing was drafted
+    per_position_conditional: tuple[float | None, ...]  # the same length; None where no round got that far
+
+
+class _Round(NamedTuple):
+    """What the figures need to know of a round."""
+
+    drafted: int
+    tested: int
+    accepted: int
+    emitted: int
+
+
+def from_rounds(rounds: Iterable[RoundTrace]) -> AcceptanceFigures:
+    """Compute all figures from traces; pool several runs by chaining their rounds.
+
+    ValueError for a round that contradicts itself, such as one that emitted more than it accepted plus its one
+    extra token. Undrafted and cancelled rounds: see the head of this module.
+    """
+    traces = tuple(rounds)
+    kept = tuple(r for r in traces if r.emitted)
+    tally = Counter(_counts(r) for r in kept)
+    return _figures(tally, alpha=_mean_overlap(kept), cancelled=len(traces) - len(kept))
+
+
+def from_accepted_counts(
+    counts: Sequence[int], k: int | Sequence[int], emitted: int | None = None
+) -> AcceptanceFigures:
+    """Compute the figures from the accepted tokens of each round, for engines that print only counters.
+
+    counts: [rounds]. k: tokens drafted in every round, or [rounds] where that differs. Without `emitted` every
+    round is taken to have emitted its extra token. A round that accepted fewer than it drafted is taken to have
+    rejected the next one. ValueError for counts outside 0..k, lengths that differ, an impossible `emitted`.
+    """
+    lengths = [k] * len(counts) if isinstance(k, int | np.integer) else list(k)
+    if len(lengths) != len(counts):
+        raise ValueError(f"k must hold one draft length per round, {len(counts)}, not {len(lengths)}.")
+    tally = Counter(_judged(i, a, n) for i, (a, n) in enumerate(zip(counts, lengths, strict=True)))
+    return _figures(tally, emitted=emitted)
+
+
+def from_histogram(histogram: Sequence[int], k: int | None = None) -> AcceptanceFigures:
+    """Compute the figures from vLLM's histogram: histogram[i] = rounds that accepted i drafted tokens.
+
+    Every round is taken to have drafted k tokens, by default len(histogram) - 1, and to have emitted its extra
+    token. ValueError for negative or fractional entries, or an entry above k.
+    """
+    bad = [n for n in histogram if n < 0 or n != int(n)]
+    if bad:
+        raise ValueError(f"A histogram holds numbers of rounds, not {bad[0]}.")
+    length = len(histogram) - 1 if k is None else k
+    return _figures(Counter({_judged(i, i, length): int(n) for i, n in enumerate(histogram) if n}))
+
+
+def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float] | None:
+    """Return Wilson's score interval (low, high) of a probability; None without trials.
+
+    z = 1.96 covers 95 %. Trials of one round are not independent: for tokens per round use `ratio_interval`.
+    ValueError unless 0 <= successes <= trials and z > 0. Source: Wilson 1927.
+    """
+    if not 0 <= successes <= trials or not 0 < z < math.inf:
+        raise ValueError(f"Wilson needs 0 <= successes <= trials and z > 0, not {successes} of {trials}, z = {z}.")
+    if trials == 0:
+        return None
+    share, spread = successes / trials, z * z / trials
+    centre = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / trials + spread / (4 * trials)) / (1 + spread)
+    low = 0.0 if successes == 0 else max(0.0, centre - half)  # exact ends, where rounding would leave 1e-17
+    return low, 1.0 if successes == trials else min(1.0, centre + half)
+
+
+def ratio_interval(
+    numerators: ArrayLike, denominators: ArrayLike, z: float = 1.96, batch: int = 1
+) -> tuple[float, float] | None:
+    """Return a confidence interval (low, high) of sum(numerators) / sum(denominators) over rounds.
+
+    Both: [rounds], such as emitted tokens and seconds (tokens per second), or emitted tokens and ones (tokens per
+    round). batch: consecutive rounds summed into one observation first; choose it longer than the rounds stay
+    alike. None with fewer than two observations or all denominators 0. Deterministic. Below some 20 observations
+    it is too narrow. ValueError for rows of two lengths, negative or infinite values, batch < 1, z <= 0.
+    Source: delta method for a ratio of means (Cochran 1977, section 6.4), with batch means.
+    """
+    if batch < 1 or not 0 < z < math.inf:
+        raise ValueError(f"batch must be at least 1 and z above 0, not {batch} and {z}.")
+    over, under = _observations("numerators", numerators, batch), _observations("denominators", denominators, batch)
+    if np.size(numerators) != np.size(denominators):
+        raise ValueError(f"There are {np.size(numerators)} numerators for {np.size(denominators)} denominators.")
+    n, total = over.size, float(under.sum())
+    if n < 2 or total == 0:
+        return None
+    ratio = float(over.sum()) / total
+    variance = n / (n - 1) * float(np.square(over - ratio * under).sum()) / total**2
+    half = z * math.sqrt(variance)
+    return max(0.0, ratio - half), ratio + half
+
+
+def _figures(
+    tally: Counter[_Round], *, alpha: float | None = None, cancelled: int = 0, emitted: int | None = None
+) -> AcceptanceFigures:
+    """Compute the figures from how often each kind of round occurred."""
+    rounds = tally.total()
+    undrafted = sum(n for r, n in tally.items() if r.drafted == 0)
+    drafted, tested, accepted, counted = (sum(n * r[i] for r, n in tally.items()) for i in range(4))
+    emitted = counted if emitted is None else emitted
+    if not accepted <= emitted <= accepted + rounds:
+        raise ValueError(f"{rounds} rounds that accepted {accepted} tokens cannot have emitted {emitted}.")
+    per_round = accepted / rounds if drafted else None
+    unconditional, conditional = _per_position(tally)
+    return AcceptanceFigures(
+        rounds=rounds,
+        undrafted=undrafted,
+        cancelled=cancelled,
+        drafted=drafted,
+        tested=tested,
+        accepted=accepted,
+        emitted=emitted,
+        acceptance_length=_ratio(emitted, rounds),
+        tau_counters=None if per_round is None else 1 + per_round,
+        draft_acceptance_rate=_ratio(accepted, drafted),
+        tested_acceptance_rate=_ratio(accepted, tested),
+        accepted_per_round=per_round,
+        accepted_share=_ratio(accepted, emitted) if drafted else None,
+        alpha=alpha,
+        per_position_unconditional=unconditional,
+        per_position_conditional=conditional,
+    )
+
+
+def _per_position(tally: Counter[_Round]) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
+    """Return the unconditional and the conditional acceptance of positions 1..longest draft."""
+    positions = range(1, max((r.drafted for r in tally), default=0) + 1)
+    drafting = sum(n for r, n in tally.items() if r.drafted)
+    passed = [sum(n for r, n in tally.items() if r.accepted >= i) for i in positions]
+    reached = [sum(n for r, n in tally.items() if r.tested >= i) for i in positions]
+    return tuple(n / drafting for n in passed), tuple(map(_ratio, passed, reached))
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    """Return part / whole, None for 0/0."""
+    return part / whole if whole else None
+
+
+def _counts(r: RoundTrace) -> _Round:
+    """Return the counts of a traced round, or refuse one that contradicts itself."""
+    counts = _Round(r.drafted, r.tested, r.accepted, len(r.emitted))
+    if counts.emitted != counts.accepted + (r.extra is not None):
+        extra = "an extra token" if r.extra else "no extra token"
+        raise ValueError(
+            f"Round {r.index} accepted {counts.accepted} and drew {extra}, but emitted {counts.emitted} tokens."
+        )
+    if counts.tested - counts.accepted > 1:
+        raise ValueError(f"Round {r.index} rejected {counts.tested - counts.accepted} tokens; one is the most.")
+    return counts
+
+
+def _judged(index: int, accepted: int, drafted: int) -> _Round:
+    """Return a round known only by its counters: the token after the accepted ones was rejected, if there is one."""
+    if not 0 <= accepted <= drafted or accepted != int(accepted) or drafted != int(drafted):
+        raise ValueError(f"Count {index}: a round cannot accept {accepted} of {drafted} drafted tokens.")
+    return _Round(int(drafted), min(int(accepted) + 1, int(drafted)), int(accepted), int(accepted) + 1)
+
+
+def _mean_overlap(rounds: Iterable[RoundTrace]) -> float | None:
+    """Return the mean of sum min(p, q) over the tested positions that carry it."""
+    positions = (p for r in rounds for p in r.positions if _was_tested(p))
+    overlaps = [p.shape.overlap for p in positions if p.shape is not None and p.shape.overlap is not None]
+    return min(1.0, fmean(overlaps)) if overlaps else None  # float32 sums can reach 1 + 1e-7
+
+
+def _was_tested(p: Position) -> bool:
+    return p.drafted is not None and p.drafted.verdict is not Verdict.DISCARDED
+
+
+def _observations(name: str, values: ArrayLike, batch: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return one row of non-negative values as sums over consecutive batches; the last batch may be short."""
+    row = np.asarray(values, np.float64)
+    if row.ndim != 1 or not np.all((row >= 0) & (row < np.inf)):
+        raise ValueError(f"{name} must be one row of finite values of at least 0, not {values!r}.")
+    return np.add.reduceat(row, np.arange(0, row.size, batch)) if row.size else row

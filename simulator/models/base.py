@@ -1,0 +1,43 @@
+"""The protocol that target and draft models share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+CHUNK = 512  # tokens per prefill pass: a stop waits for one of these at most
+
+
+class LanguageModel(Protocol):
+    """A causal language model with a cache of the tokens it has read."""
+
+    name: str
+    vocab: int  # rows of the output layer
+    max_length: int | None  # positions it may read; None = no limit
+
+    @property
+    def length(self) -> int:
+        """Return how many tokens the cache holds."""
+        ...
+
+    def extend(self, tokens: Sequence[int], keep: int | None = None) -> torch.Tensor:
+        """Read the tokens [n] and return the logits [keep or n, vocab] that follow the last `keep` of them."""
+        ...
+
+    def rollback(self, n: int) -> None:
+        """Forget the last n tokens, as if they had never been read."""
+        ...
+
+    def reset(self) -> None:
+        """Forget everything."""
+        ...
+
+
+def prefill(model: LanguageModel, tokens: Sequence[int], checkpoint: Callable[[], None]) -> None:
+    """Read the tokens [n] in chunks, with a checkpoint before each."""
+    for i in range(0, len(tokens), CHUNK):
+        checkpoint()
+        model.extend(tokens[i : i + CHUNK], keep=1)

@@ -1,0 +1,47 @@
+"""Cut a round's full rows [n, vocab] down to what the trace keeps: bars and whole-vocabulary figures."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.records import Bars, FloatArray, Shape
+
+KEPT = 32  # tokens per position, by max(p, q); unless q has as many larger ones, the residual's largest are among them
+
+
+def shapes(p: FloatArray, q: FloatArray) -> list[Shape]:
+    """Return the figures of every position from p [n + 1, vocab] and q [n, vocab], sums in float64.
+
+    The last position has no q: the draft was never asked there.
+    """
+    n = len(q)
+    tv = np.maximum(p[:n] - q, 0).sum(-1, dtype=np.float64)  # exactly 0 where p = q, which a sum of minima is not
+    tv = np.minimum(tv, 1)  # float32 rows sum to 1 but for rounding
+    entropy_p, entropy_q = _entropy(p), _entropy(q)
+    largest = p.max(-1)
+    drafted = [
+        Shape(1.0 - float(tv[i]), float(tv[i]), float(entropy_p[i]), float(entropy_q[i]), float(largest[i]))
+        for i in range(n)
+    ]  # fmt: skip
+    return [*drafted, *(Shape(None, None, float(entropy_p[i]), None, float(largest[i])) for i in range(n, len(p)))]
+
+
+def _entropy(rows: FloatArray) -> NDArray[np.float64]:
+    """Return the entropy in nats of each row; 0 log 0 = 0."""
+    logs = np.log(np.maximum(rows, np.finfo(np.float32).tiny))
+    result: NDArray[np.float64] = (rows * -logs).sum(-1, dtype=np.float64)
+    return result
+
+
+def bars(p: FloatArray, q: FloatArray | None, always: tuple[int, ...]) -> Bars:
+    """Return the largest tokens of one position by max(p, q) with p and q [vocab], `always` among them."""
+    height = p if q is None else np.maximum(p, q)
+    chosen = np.union1d(_largest(height, KEPT), np.asarray(always, dtype=np.intp))  # by id, each once
+    ids = chosen[np.argsort(-height[chosen], kind="stable")].astype(np.int32)
+    return Bars(ids, p[ids], None if q is None else q[ids])
+
+
+def _largest(height: FloatArray, m: int) -> NDArray[np.intp]:
+    """Return the ids of the m largest entries, in no order."""
+    return np.arange(len(height)) if len(height) <= m else np.argpartition(height, len(height) - m)[-m:]

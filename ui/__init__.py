@@ -1,0 +1,1 @@
+"""The window. It shows what `simulator` computed and never decides anything about probabilities."""

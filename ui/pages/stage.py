@@ -1,0 +1,159 @@
+"""The Stage: one round with every reason on the left, theory beside measurement on the right.
+
+Knows how its parts are laid out and which session signal concerns which part. Computes nothing.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSplitter, QVBoxLayout, QWidget
+
+from simulator.metrics import DEFINITIONS
+from ui import theme
+from ui.pages.theory_panel import TheoryPanel
+from ui.plots.pq_plot import PQPlot
+from ui.plots.residual_plot import ResidualPlot
+from ui.session import Session, State
+from ui.stage_model import stage_numbers
+from ui.widgets.digits import prob
+from ui.widgets.figures import Figure, Figures
+from ui.widgets.known import EVERYTHING, known
+from ui.widgets.reveal import describe
+from ui.widgets.round_cards import RoundCards
+
+TEXT_MS = 250  # big numbers change at most four times a second: faster ones cannot be read
+
+
+class StagePage(QWidget):
+    """Everything the tool is about on one screen."""
+
+    title = "Stage"
+    measure_requested = Signal()
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._head = QLabel(wordWrap=True)
+        self._head.setFont(theme.text_font(theme.HEADLINE, bold=True))
+        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())  # two lines: nothing below it jumps
+        self._head.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._about = QLabel(self.tr("One round, as it happened: what the draft proposed, what the target thinks of "
+                                     "it, and why each token was kept or refused."))  # fmt: skip
+        self._about.setProperty("muted", True)
+        self.cards, self.pq, self.residual = RoundCards(), PQPlot(), ResidualPlot()
+        self.figures, self.theory = Figures(), TheoryPanel()
+        self._build()
+        self._text_timer = QTimer(self, interval=TEXT_MS, singleShot=True)
+        self._text_timer.timeout.connect(self._refresh_numbers)
+        self._connect()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show everything anew."""
+        self._refresh_cursor()
+        self._refresh_numbers()
+        self._refresh_sweep()
+
+    def _build(self) -> None:
+        left = _column(self._about, self._head, self.cards, (self.pq, 5), (self.residual, 3))
+        right = _column(panel(self.figures), (self.theory, 1))
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.addWidget(left)
+        splitter.addWidget(right)
+        splitter.setStretchFactor(0, 62)
+        splitter.setStretchFactor(1, 38)
+        splitter.setChildrenCollapsible(False)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(splitter)
+
+    def _connect(self) -> None:
+        s = self._session
+        s.cursor_changed.connect(self._refresh_cursor)
+        s.rounds_added.connect(self._numbers_soon)
+        for signal in (s.state_changed, s.run_cleared, s.pair_changed, s.config_changed):
+            signal.connect(self._refresh_cursor)
+            signal.connect(self._numbers_soon)
+        s.sweep_changed.connect(self._refresh_sweep)
+        s.pair_changed.connect(self._refresh_sweep)
+        self.cards.position_chosen.connect(s.choose)
+        self.theory.measure_requested.connect(s.measure)
+
+    def _refresh_cursor(self) -> None:
+        """Show the round, phase and position under the cursor."""
+        playback, label = self._session.playback, self._label
+        trace, reveal, at = playback.round, playback.reveal, playback.cursor.position
+        self._head.setText(self._headline())
+        self.cards.set_round(trace, reveal, label)
+        self.cards.set_current(at)
+        position = next((p for p in trace.positions if p.position == at), None) if trace else None
+        shown = known(trace, reveal, at) if trace else EVERYTHING
+        self.pq.set_position(position, label, shown)
+        self.residual.set_position(position, label, shown)
+        self._numbers_soon()
+
+    def _label(self, token: int) -> str:
+        pair = self._session.pair
+        return pair.texts.label(token) if pair else str(token)
+
+    def _headline(self) -> str:
+        s = self._session
+        if s.playback.round is not None:
+            n = s.playback.cursor.round + 1
+            return self.tr("Round {n}: ").format(n=n) + describe(s.playback.round, s.playback.reveal, self._label)
+        return {
+            State.EMPTY: self.tr("No models are loaded. Open a pair to begin."),
+            State.LOADING: self.tr("Loading the models; the first round is possible in a moment."),
+        }.get(s.state, self.tr("Ready. Space shows the next step, R a whole round, P plays."))
+
+    def _numbers_soon(self) -> None:
+        if not self._text_timer.isActive():
+            self._text_timer.start()
+
+    def _refresh_numbers(self) -> None:
+        s = self._session
+        shown = s.rounds[: s.playback.complete_rounds]
+        n = stage_numbers(shown, s.config.k, s.sweep)
+        hint = self.tr("Press Measure to time this on your machine.")
+        self.figures.set_figures([
+            Figure(_number(n.tokens_per_round), self.tr("tokens/round"), DEFINITIONS["acceptance_length"], "text"),
+            Figure(_number(n.alpha), self.tr("alpha, Σ min(p, q)"), DEFINITIONS["alpha"], "both"),
+            Figure(_number(n.c, 3), self.tr("c, draft / target"), self.tr("Time of one draft step divided by the time "
+                   "of one target step, measured here.") if n.c else hint, "text"),
+            Figure(_number(n.speed_measured, unit="×"), self.tr("measured speedup"), self.tr("Tokens per second at "
+                   "this k over plain decoding, median of the repeats.") if n.speed_measured else hint, "extra"),
+            Figure(_number(n.speed_predicted, unit="×"), self.tr("predicted speedup"), self.tr("(1 - alpha^(k+1)) / "
+                   "((1 - alpha)(1 + k (c + c_verify) + fixed)) with the measured costs.") if n.c else hint, "missed"),
+            Figure(f"{_number(n.with_speculation, 0)} / {_number(n.without, 0)}", self.tr("tokens/s with / without"),
+                   self.tr("Decoding only, prefill not counted.") if n.without else hint, "text"),
+        ])  # fmt: skip
+        alpha = n.alpha
+        self.theory.set_run_alpha(alpha)
+
+    def _refresh_sweep(self) -> None:
+        self.theory.set_sweep(self._session.sweep)
+        self._refresh_numbers()
+
+
+def _number(value: float | None, decimals: int = 2, unit: str = "") -> str:
+    return "–" if value is None else f"{value:.{decimals}f}{unit}" if value >= 0.005 or not decimals else prob(value)
+
+
+def _column(*parts: QWidget | tuple[QWidget, int]) -> QWidget:
+    column = QWidget()
+    layout = QVBoxLayout(column)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(theme.SPACE)
+    for part in parts:
+        layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)
+    return column
+
+
+def panel(widget: QWidget) -> QFrame:
+    """Return the widget inside a framed panel."""
+    frame = QFrame()
+    frame.setProperty("panel", True)
+    layout = QVBoxLayout(frame)
+    layout.setContentsMargins(theme.SPACE, theme.SPACE, theme.SPACE, theme.SPACE)
+    layout.addWidget(widget)
+    return frame

@@ -1,0 +1,266 @@
+"""The base of every plot: theme, fixed ranges, one redraw a frame, a short context menu.
+
+Knows: what all plots of SpecScope have in common. Does not know: any data.
+
+pyqtgraph's auto-range, SI prefixes, mouse zoom and export dialog are off: auto-range costs a multiple of the
+drawing itself, ".3" must not read "300 m", and the dialog offers exports that fail on bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import QElapsedTimer, QEvent, QPoint, QPointF, QRectF, Qt, QTimer
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFontMetricsF,
+    QImage,
+    QMouseEvent,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QFileDialog, QLabel, QMenu, QMessageBox, QToolTip, QWidget
+
+from ui import theme
+from ui.plots.key import Entry, Key
+from ui.plots.scales import tick_step, ticks
+
+FRAME_MS = 16  # at most one redraw in this time, however many changes arrive
+TICK_LINES = 1.7  # lines of text from tick to tick, at least
+MOST_HEADER = 0.4  # of the height; a low plot goes without its key
+SMALLEST = 260, 140  # px
+EDGE = 12  # px between the plot's border and its texts
+_RESTYLE = (QEvent.Type.PaletteChange, QEvent.Type.StyleChange, QEvent.Type.FontChange)
+
+
+class Plot(pg.PlotWidget):
+    """A plot with a caption, a key and an empty state; subclasses write `draw` and call `request_redraw`."""
+
+    _built = False  # Qt delivers events while the base classes are still being constructed
+
+    def __init__(self, parent: QWidget | None = None, axes: dict[str, pg.AxisItem] | None = None) -> None:
+        super().__init__(parent, axisItems=axes)
+        self._dirty = True
+        self._clock = QElapsedTimer()
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._on_timer)
+        self._caption, self._message, self._key = self._label(), self._label(), Key(self)
+        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setMinimumSize(*SMALLEST)
+        self._fix_interaction()
+        self._built = True
+        self.restyle()
+
+    # What subclasses use
+
+    def draw(self) -> None:
+        """Bring all items up to date with the data; called at most once a frame, and only when visible."""
+        raise NotImplementedError
+
+    def read_out(self, x: float, y: float) -> str:
+        """Return the tooltip (HTML) for a place in data coordinates, empty for none."""
+        return ""
+
+    def request_redraw(self) -> None:
+        """Redraw soon; many requests within a frame cost one redraw, requests while hidden none."""
+        self._dirty = True
+        if self._built and self.isVisible() and not self._timer.isActive():
+            past = self._clock.elapsed() if self._clock.isValid() else FRAME_MS
+            self._timer.start(max(0, FRAME_MS - past))
+
+    def set_header(self, caption: str, entries: Sequence[Entry]) -> None:
+        """Show a sentence and a key above the plot; call first in `draw`, for it settles the plot's height."""
+        self._set_label(self._caption, caption)
+        self._key.set_entries(entries)
+        self._set_label(self._message, "")
+        self.plotItem.show()
+        self._place_header()
+
+    def set_message(self, text: str, caption: str = "") -> None:
+        """Show a sentence in place of the plot: the empty state."""
+        self.set_header(caption, [])
+        self._set_label(self._message, text)
+        self._message.setGeometry(self.rect().adjusted(EDGE * 2, self._top, -EDGE * 2, -EDGE))
+        self.plotItem.hide()
+
+    def set_y_range(self, low: float, high: float, headroom: float = 0.0) -> None:
+        """Show [low, high], ticks included, with so many free pixels above it."""
+        height = max(self.plotItem.vb.height(), 1.0)
+        share = height / max(height - headroom, height * 0.4, 1.0)
+        self.plotItem.vb.setYRange(low, low + (high - low) * share, padding=0)
+        axis = self.plotItem.getAxis("left")
+        axis.label.setVisible(axis.label.boundingRect().width() < height)
+        step = tick_step(high - low, height / share, QFontMetricsF(theme.text_font()).height() * TICK_LINES)
+        axis.setTicks([ticks(low, high, step), []])
+
+    @property
+    def caption(self) -> str:
+        """Return the sentence above the plot."""
+        return self._caption.text()
+
+    @property
+    def message(self) -> str:
+        """Return the sentence in place of the plot, empty when there is a plot."""
+        return self._message.text()
+
+    def redraw_now(self) -> None:
+        """Draw at once what is due."""
+        self._timer.stop()
+        self._dirty = False
+        self._clock.restart()
+        self.draw()
+
+    def restyle(self) -> None:
+        """Take over colours and fonts of the theme."""
+        self.setBackground(theme.colour("panel"))
+        font = theme.text_font()
+        for side in ("left", "bottom"):
+            axis = self.plotItem.getAxis(side)
+            axis.setPen(theme.colour("border"))
+            axis.setTickPen(theme.colour("border", 0.6))
+            axis.setTextPen(theme.colour("muted"))
+            axis.setTickFont(font)
+            axis.label.setFont(font)
+        self.plotItem.getAxis("left").setWidth(self._axis_width())
+        for label in (self._caption, self._message, self._key):
+            label.setFont(font)
+        self.request_redraw()
+
+    # Pictures
+
+    def picture(self, scale: int = 2) -> QImage:
+        """Return the plot as on screen, `scale` image pixels to one of the screen."""
+        if scale < 1 or self.width() < 1 or self.height() < 1:
+            raise ValueError(f"a picture of {self.width()} x {self.height()} at scale {scale} has no pixels")
+        if self._dirty:
+            self.redraw_now()
+        image = QImage(self.size() * scale, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(scale)
+        image.fill(theme.colour("panel"))
+        QWidget.render(self, image, QPoint())
+        return image
+
+    def save_picture(self, path: str, scale: int = 2) -> None:
+        """Write the plot as a PNG; raise OSError when the file cannot be written."""
+        if not self.picture(scale).save(path, "PNG"):
+            raise OSError(self.tr("Cannot write the picture to {path}.").format(path=path))
+
+    def context_menu(self) -> QMenu:
+        """Return a menu of the things that work on every plot."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Save picture…")).triggered.connect(self._ask_and_save)
+        return menu
+
+    def _ask_and_save(self) -> None:
+        title, kinds = self.tr("Save picture"), self.tr("Picture (*.png)")
+        path, _ = QFileDialog.getSaveFileName(self, title, "plot.png", kinds)
+        if not path:
+            return
+        try:
+            self.save_picture(path if path.lower().endswith(".png") else path + ".png")
+        except OSError as error:
+            QMessageBox.warning(self, title, str(error))
+
+    # Qt
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of theme or font."""
+        super().changeEvent(event)
+        if self._built and event.type() in _RESTYLE:
+            self.restyle()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """Draw anew at once: another size means another header, other columns, other ticks."""
+        super().resizeEvent(event)
+        if self._built and not self.closed:
+            self.redraw_now()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what changed while hidden."""
+        super().showEvent(event)
+        if self._dirty:
+            self.redraw_now()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint, after drawing what is still due (a picture may be asked for before the frame is over)."""
+        if self._dirty and self._built and not self.closed:
+            self.redraw_now()
+        super().paintEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer our menu in place of pyqtgraph's."""
+        self.context_menu().popup(event.globalPos())
+        event.accept()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Leave the wheel to the page: plots have fixed ranges."""
+        event.ignore()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Show the numbers under the pointer."""
+        super().mouseMoveEvent(event)
+        text = self._text_at(event.position())
+        if text:
+            QToolTip.showText(event.globalPosition().toPoint(), text, self)
+        else:
+            QToolTip.hideText()
+
+    def close(self) -> None:
+        """Stop redrawing, then let pyqtgraph take the plot apart."""
+        self._built = False
+        self._timer.stop()
+        super().close()
+
+    def _on_timer(self) -> None:
+        if self._dirty and self.isVisible():
+            self.redraw_now()
+
+    def _text_at(self, place: QPointF) -> str:
+        box = self.plotItem.vb
+        if self.message or not box.sceneBoundingRect().adjusted(0, 0, 0, self.height()).contains(place):
+            return ""
+        point = box.mapSceneToView(self.mapToScene(place.toPoint()))
+        return self.read_out(point.x(), point.y())
+
+    def _fix_interaction(self) -> None:
+        self.plotItem.vb.disableAutoRange()
+        self.plotItem.vb.setMouseEnabled(x=False, y=False)
+        self.plotItem.vb.setDefaultPadding(0)
+        self.plotItem.setMenuEnabled(False, enableViewBoxMenu=False)
+        self.plotItem.hideButtons()
+        for side in ("left", "bottom"):
+            self.plotItem.getAxis(side).enableAutoSIPrefix(False)
+
+    def _label(self) -> QLabel:
+        label = QLabel(self, wordWrap=True)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        label.hide()
+        return label
+
+    def _set_label(self, label: QLabel, text: str) -> None:
+        if text != label.text():
+            label.setText(text)
+        label.setVisible(bool(text))
+
+    def _axis_width(self) -> int:
+        metrics = QFontMetricsF(theme.text_font())
+        return round(metrics.horizontalAdvance("0.000") + metrics.height() + 10)
+
+    def _place_header(self) -> None:
+        self._top, width = EDGE - 2, self.width() - 2 * EDGE
+        for label in (self._caption, self._key):
+            height = label.heightForWidth(width)
+            if label is self._key and self._top + height > self.height() * MOST_HEADER:
+                label.hide()
+            if not label.isHidden():
+                label.setGeometry(EDGE, self._top, width, height)
+                self._top += height + 6
+        margins = QRectF(4, self._top + 2, EDGE, 6)
+        self.plotItem.layout.setContentsMargins(margins.x(), margins.y(), margins.width(), margins.height())
+        self.plotItem.layout.activate()

@@ -1,0 +1,239 @@
+"""The graphics items that plots are put together from: textured bars and callouts.
+
+Knows: how to paint them. Does not know: what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen, QPixmap, QPolygonF
+from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+
+from ui import theme
+
+TILE = 10  # px, period of a texture
+DOT, DOT_STRENGTH = 1.3, 0.6  # radius in px and opacity of a dot
+GAP = 6  # px between callouts
+LEAST_DATA = 56  # px of a plot that callouts leave to the data
+MARKER = 16  # px between a box and the highest bar
+PAD = 8  # px, inside a callout
+
+
+def stripes(line: QColor, ground: QColor, width: float = 2.0) -> QBrush:
+    """Return a brush of diagonal stripes, the same on screen whatever the scale of the axes."""
+    tile, painter = _tile(ground)
+    painter.setPen(QPen(line, width))
+    for shift in (-TILE, 0, TILE):
+        painter.drawLine(QLineF(shift - 2, TILE + 2, shift + TILE + 2, -2))
+    painter.end()
+    return QBrush(tile)
+
+
+def missed_texture() -> QBrush:
+    """Return the brush of p - q: dots, so that it differs from min(p, q) without hue."""
+    tile, painter = _tile(theme.colour("missed"))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour("panel", DOT_STRENGTH))
+    for place in (0.25, 0.75):
+        painter.drawEllipse(QPointF(TILE * place, TILE * place), DOT, DOT)
+    painter.end()
+    return QBrush(tile)
+
+
+def _tile(ground: QColor) -> tuple[QPixmap, QPainter]:
+    tile = QPixmap(TILE, TILE)
+    tile.fill(ground)
+    painter = QPainter(tile)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    return tile, painter
+
+
+class Bars(pg.BarGraphItem):
+    """Bars of one look; textures keep their size on screen, bars of height 0 leave no line behind."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            x=np.empty(0), height=np.empty(0), y0=np.empty(0), width=np.empty(0), pen=QPen(), brush=QBrush()
+        )
+
+    def set_bars(self, x: np.ndarray, height: np.ndarray, base: np.ndarray | float, width: np.ndarray | float) -> None:
+        """Show bars [m] around x, from base to base + height."""
+        keep = height > 0
+        base, width = np.broadcast_to(base, x.shape), np.broadcast_to(width, x.shape)
+        self.setOpts(x=x[keep], height=height[keep], y0=base[keep], width=width[keep])
+
+    def set_look(self, brush: QBrush, pen: QPen | None = None) -> None:
+        """Fill with this brush, outline with this (cosmetic) pen."""
+        self.setOpts(brush=brush, pen=pen or pg.mkPen(None))
+
+    def rects(self) -> list[QRectF]:
+        """Return the bars in data coordinates."""
+        x, y, width, height = (self.opts[name] for name in ("x", "y0", "width", "height"))
+        return [QRectF(*bar) for bar in np.stack([x - width / 2, y, width, height], axis=-1).tolist()]
+
+    def paint(self, painter: QPainter, *_args: object) -> None:
+        """Paint the bars with the texture fixed to the screen."""
+        brush = QBrush(self.opts["brush"])
+        brush.setTransform(painter.worldTransform().inverted()[0])
+        painter.setPen(self.opts["pen"])
+        painter.setBrush(brush)
+        painter.drawRects(self.rects())
+
+
+@dataclass(frozen=True, slots=True)
+class Callout:
+    """A box above the plot that speaks about one x, with a line down to a marker there."""
+
+    x: float  # data
+    y: float  # data: where the marker points
+    colour: QColor
+    name: str  # in the token face
+    word: str  # what it is
+    numbers: tuple[str, ...] = ()  # second line; the last are left out first where room is short
+    marker: str = "triangle"  # or "diamond", "none"
+    to_axis: bool = False  # whether the line goes on down to the axis
+    dashed: bool = False
+
+    def text(self) -> str:
+        """Return all that the box says."""
+        return " ".join(part for part in (self.name, self.word, *self.numbers) if part)
+
+
+class Callouts(QGraphicsItem):
+    """All callouts of a plot, in a band at the top of its view, moved apart where they would overlap."""
+
+    def __init__(self, view: pg.ViewBox) -> None:
+        super().__init__(view)
+        self._view = view
+        self._rect = QRectF()
+        self._callouts: tuple[Callout, ...] = ()
+        self._lines = 2
+        self.setZValue(1000)
+
+    @property
+    def callouts(self) -> tuple[Callout, ...]:
+        """Return what is shown."""
+        return self._callouts
+
+    def set_callouts(self, callouts: Sequence[Callout]) -> None:
+        """Show these, any order."""
+        self.prepareGeometryChange()
+        self._rect = QRectF(self._view.rect())
+        if self._lines < 2:
+            callouts = [replace(callout, numbers=()) for callout in callouts]
+        self._callouts = _fitting(sorted(callouts, key=lambda callout: callout.x), self._rect.width())
+        self.update()
+
+    def set_lines(self, most: int) -> None:
+        """Give boxes so many lines of text, fewer or none (markers only) where the plot is low."""
+        spare = self._view.height() - LEAST_DATA
+        self._lines = next((n for n in range(most, 0, -1) if _height(n) + MARKER <= spare), 0)
+
+    def band(self) -> float:
+        """Return the height of the band in px, the marker's room included."""
+        return (_height(self._lines) if self._lines else 0) + MARKER
+
+    def boundingRect(self) -> QRectF:
+        """Return the view's rectangle."""
+        return self._rect
+
+    def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
+        """Paint lines, then boxes, so that no line crosses a box."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        boxes = self._boxes()
+        for callout, box in zip(self._callouts, boxes, strict=True):
+            self._paint_line(painter, callout, box)
+        for callout, box in zip(self._callouts, boxes, strict=True) if self._lines else ():
+            self._paint_box(painter, callout, box)
+
+    def _boxes(self) -> list[QRectF]:
+        boxes = []
+        for callout in self._callouts:
+            width, lines = _width(callout), min(self._lines, 2 if callout.numbers else 1)
+            boxes.append(QRectF(self._px(callout.x, 0).x() - width / 2, 1, width, _height(lines) if lines else 0))
+        return _apart(boxes, self._rect.width())
+
+    def _px(self, x: float, y: float) -> QPointF:
+        return self._view.mapFromView(QPointF(x, y))
+
+    def _paint_line(self, painter: QPainter, callout: Callout, box: QRectF) -> None:
+        tip = self._px(callout.x, callout.y)
+        tip.setY(max(tip.y(), box.bottom() + 9))
+        start = QPointF(min(max(tip.x(), box.left() + 6), box.right() - 6), box.bottom())
+        end = QPointF(tip.x(), self._rect.bottom()) if callout.to_axis else tip
+        painter.setPen(QPen(callout.colour, 1.5, Qt.PenStyle.DashLine if callout.dashed else Qt.PenStyle.SolidLine))
+        elbow = QPointF(tip.x(), box.bottom() + 4)
+        painter.drawPolyline([start, elbow, end] if start.x() != tip.x() else [start, end])
+        painter.setPen(QPen(theme.colour("panel"), 1))
+        painter.setBrush(callout.colour)
+        _paint_marker(painter, callout.marker, tip)
+
+    def _paint_box(self, painter: QPainter, callout: Callout, box: QRectF) -> None:
+        painter.setPen(QPen(callout.colour, 1))
+        painter.setBrush(theme.colour("panel"))
+        painter.drawRoundedRect(box, 5, 5)
+        line = QRectF(box.x() + PAD, box.y() + PAD / 2, box.width(), QFontMetricsF(theme.text_font()).height())
+        painter.setFont(theme.token_font(bold=True))
+        painter.setPen(callout.colour)
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, callout.name)
+        shift = _advance(callout.name, True)
+        painter.setFont(theme.text_font(bold=True))
+        painter.drawText(line.translated(shift, 0), Qt.AlignmentFlag.AlignVCenter, callout.word)
+        painter.setFont(theme.text_font())
+        painter.setPen(theme.colour("text"))
+        painter.drawText(line.translated(0, line.height()), Qt.AlignmentFlag.AlignVCenter, "   ".join(callout.numbers))
+
+
+def _height(lines: int) -> float:
+    return QFontMetricsF(theme.text_font()).height() * lines + PAD
+
+
+def _advance(name: str, gap: bool) -> float:
+    width = QFontMetricsF(theme.token_font(bold=True)).horizontalAdvance(name)
+    return width + 6 if name and gap else width
+
+
+def _width(callout: Callout) -> float:
+    first = _advance(callout.name, True) + QFontMetricsF(theme.text_font(bold=True)).horizontalAdvance(callout.word)
+    return max(first, QFontMetricsF(theme.text_font()).horizontalAdvance("   ".join(callout.numbers))) + 2 * PAD
+
+
+def _fitting(callouts: list[Callout], width: float) -> tuple[Callout, ...]:
+    """Leave out numbers, from the box with most of them first, until all boxes fit beside each other."""
+    while callouts and sum(_width(callout) + GAP for callout in callouts) > width:
+        index = max(range(len(callouts)), key=lambda i: (len(callouts[i].numbers), _width(callouts[i])))
+        if not callouts[index].numbers:
+            break
+        callouts[index] = replace(callouts[index], numbers=callouts[index].numbers[:-1])
+    return tuple(callouts)
+
+
+def _apart(boxes: list[QRectF], width: float, gap: float = GAP) -> list[QRectF]:
+    """Move boxes sideways off each other, both by the same amount, and into [0, width]."""
+    for left, right in pairwise(boxes):
+        shift = max(0.0, left.right() + gap - right.left()) / 2
+        left.translate(-shift, 0)
+        right.translate(shift, 0)
+    limit = width - 1
+    for box in reversed(boxes):
+        box.moveRight(min(box.right(), limit))
+        limit = box.left() - gap
+    limit = 1.0
+    for box in boxes:
+        box.moveLeft(max(box.left(), limit))
+        limit = box.right() + gap
+    return boxes
+
+
+def _paint_marker(painter: QPainter, kind: str, tip: QPointF) -> None:
+    x, y = tip.x(), tip.y()
+    if kind == "diamond":
+        painter.drawPolygon(QPolygonF([tip, QPointF(x - 6, y - 7), QPointF(x, y - 14), QPointF(x + 6, y - 7)]))
+    elif kind == "triangle":
+        painter.drawPolygon(QPolygonF([tip, QPointF(x - 7, y - 11), QPointF(x + 7, y - 11)]))

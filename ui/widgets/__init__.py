@@ -1,0 +1,1 @@
+"""The building blocks of the window; each is told what to show and decides nothing."""

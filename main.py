@@ -46,6 +46,7 @@ def build_parser() -> Parser:
     bench = commands.add_parser("bench", help="side-by-side speed table, last line one JSON object")
     add_pair(bench)
     bench.add_argument("--json", action="store_true", help="print the JSON line only")
+    bench.add_argument("--ui", action="store_true", help="time the window instead: start-up, slider, round")
     bench.add_argument("--tokens", type=int, default=200, metavar="N", help="tokens a run (default 200)")
     bench.add_argument("--repeats", type=int, default=5, metavar="N", help="counted repeats (default 5)")
 
@@ -106,6 +107,10 @@ def dispatch(arguments: argparse.Namespace) -> int:
         from simulator.commands import models
 
         return models()
+    if arguments.command == "bench" and arguments.ui:
+        from ui.bench import ui_bench
+
+        return ui_bench(arguments.json)
     if arguments.command == "bench":
         from simulator.bench import run_bench
 

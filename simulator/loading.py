@@ -22,6 +22,7 @@ from simulator.text import TokenTexts
 
 if TYPE_CHECKING:
     from simulator.models.hf import HFModel
+    from simulator.models.llama import LlamaDecoder
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # what matters of its warnings is an error here
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -36,7 +37,7 @@ class Loaded:
     """A model ready to run."""
 
     entry: Entry
-    model: HFModel
+    model: HFModel | LlamaDecoder
     device: str
     dtype: str
 
@@ -132,7 +133,7 @@ def load(entry: Entry, device: str, dtype: str) -> Loaded:
     from transformers import AutoModelForCausalLM
     from transformers import logging as transformers_logging
 
-    from simulator.models.hf import HFModel
+    from simulator.models.llama import decoder_for
 
     transformers_logging.disable_progress_bar()
     logging.getLogger("transformers").setLevel(logging.ERROR)
@@ -153,7 +154,7 @@ def load(entry: Entry, device: str, dtype: str) -> Loaded:
     broken = next((n for n, w in model.named_parameters() if not bool(w.isfinite().all())), None)
     if broken:
         raise UserError(f"{entry.name} has values in {broken} that are not finite: the weights are damaged.")
-    return Loaded(entry, HFModel(model.to(device), entry.name), device, dtype)
+    return Loaded(entry, decoder_for(model.to(device), entry.name), device, dtype)
 
 
 def assemble(target: Loaded, draft: Loaded | None) -> Pair:

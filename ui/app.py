@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -40,25 +41,34 @@ def install_exception_hook(window: MainWindow) -> None:
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
+        if window.notice.isVisible() and details in window.notice.text():
+            return  # a paint handler fails sixty times a second; once is enough to say it
         if sys.stderr is not None:
             sys.stderr.write(details)
-        window.show_problem(f"Something went wrong that SpecScope did not expect: {kind.__name__}: {error}", details)
+        what = f"{kind.__name__}: {(str(error).strip() or 'no further word').splitlines()[0]}"
+        text = window.tr("Something went wrong that SpecScope did not expect: {what}")
+        window.show_problem(text.format(what=what), details)
 
     sys.excepthook = hook
 
 
-def main(theme_name: str | None = None) -> int:
-    """Show the window, load the bundled pair in the background, run until it is closed."""
-    if sys.stderr is None or sys.stdout is None:  # started without a console; libraries write there at import
-        sys.stdout = sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+def main(theme_name: str | None = None, watch: Callable[[MainWindow], None] = lambda window: None) -> int:
+    """Show the window, load the bundled pair in the background, run until it is closed; `watch` sees it first."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # started without a console; libraries write there at import
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     settings = QSettings("SpecScope", "SpecScope")
     app = new_application(theme_name or str(settings.value("theme", "dark")))
     session = Session(Runner(threads=worker_threads()))
     session.configure(prompt=DEFAULT_PROMPT)
     window = MainWindow(session, settings)
     install_exception_hook(window)
+    watch(window)
     window.show()
     signal.signal(signal.SIGINT, lambda *_: window.close())
     signal.signal(signal.SIGTERM, lambda *_: window.close())
     QTimer.singleShot(0, window, lambda: session.load(DEFAULT_TARGET, DEFAULT_DRAFT))
-    return app.exec()
+    status = app.exec()
+    if not window.ended:
+        os._exit(status)  # a library that heeds no stop would crash in the interpreter's shutdown
+    return status

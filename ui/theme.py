@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
-from PySide6.QtWidgets import QApplication, QStyleFactory
+from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 
 FONTS = Path(__file__).parent / "fonts"
 SPACE = 8  # px; margins and gaps are multiples of half of it
 RADIUS = 8  # px; corners of panels and cards
-HEADLINE = 13.0  # points; the sentence that a page is about
+TEXT, SMALLEST, LARGEST = 10.5, 8.0, 20.0  # points
+HEADLINE = 1.24  # times the text; the sentence that a page is about
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ DARK = Theme(
 LIGHT = Theme(
     name="light", window="#f4f6fa", panel="#ffffff", raised="#e6eaf2", border="#c9d0dd",
     text="#12151c", muted="#4d586b", accent="#1c5fd4", on_accent="#ffffff",
-    both="#0a7a45", missed="#1c5fd4", excess="#c42b2b", extra="#8a5200", discarded="#5d6777",
+    both="#0a7843", missed="#1c5fd4", excess="#c42b2b", extra="#8a5200", discarded="#5d6777",
 )  # fmt: skip
 THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
 
@@ -70,17 +71,40 @@ def colour(name: str, alpha: float = 1.0) -> QColor:
 def apply(app: QApplication, name: str) -> None:
     """Give the whole application the named theme ("dark" or "light"), explicit palette included."""
     global _current
-    _current = THEMES[name]
+    _current = THEMES.get(name, DARK)  # a damaged settings file names anything
     app.setStyle(QStyleFactory.create("Fusion"))  # native styles ignore palettes, each in its own way
     app.setPalette(_palette(_current))
     app.setStyleSheet(_stylesheet(_current))
 
 
-def load_fonts(app: QApplication, points: float = 10.5) -> None:
+def load_fonts(app: QApplication, points: float = TEXT) -> None:
     """Register the shipped fonts and make the text face the application's font."""
     for file in sorted(FONTS.glob("*.[ot]tf")):
         QFontDatabase.addApplicationFont(str(file))
     app.setFont(text_font(points))
+
+
+def zoom(app: QApplication, by: float) -> None:
+    """Make all text larger or smaller by so many points, within what stays readable; for talks."""
+    set_text_size(app, app.font().pointSizeF() + by)
+
+
+def set_text_size(app: QApplication, points: float) -> None:
+    """Give all text this size, as far as it stays readable."""
+    app.setFont(text_font(min(LARGEST, max(SMALLEST, points))))
+    app.setStyleSheet(app.styleSheet())  # a style sheet holds widgets to the font they had when it was set
+
+
+def set_face(widget: QWidget, scale: float = 1.0, bold: bool = False, fixed_width: bool = False) -> None:
+    """Give a widget's text a size relative to the application's; call again on `QEvent.FontChange`.
+
+    By a style sheet of its own: what `setFont` says is lost when the application's style sheet is set anew.
+    """
+    size = QApplication.font().pointSizeF() * scale
+    family = " font-family: 'JetBrains Mono', 'DejaVu Sans Mono';" if fixed_width else ""
+    sheet = f"font-size: {size:.2f}pt; font-weight: {600 if bold else 400};{family}"
+    if widget.styleSheet() != sheet:
+        widget.setStyleSheet(sheet)
 
 
 def text_font(points: float | None = None, bold: bool = False) -> QFont:
@@ -136,6 +160,7 @@ def _stylesheet(theme: Theme) -> str:
         border-radius: 6px; padding: 5px 12px; }}
     QPushButton:hover, QToolButton:hover {{ border-color: {theme.accent}; }}
     QPushButton:focus, QToolButton:focus {{ border: 2px solid {theme.accent}; padding: 4px 11px; }}
+    QPushButton:checked {{ background: {theme.panel}; color: {theme.accent}; border-color: {theme.accent}; }}
     QPushButton:disabled, QToolButton:disabled {{ color: {theme.discarded}; background: {theme.panel}; }}
     QPushButton[primary="true"] {{ background: {theme.accent}; color: {theme.on_accent}; border-color: {theme.accent};
         font-weight: 600; }}

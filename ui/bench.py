@@ -1,0 +1,152 @@
+"""What the window costs: start-up, slider to curve, round to Stage at a large vocabulary. Offscreen, GUI-thread time.
+
+Knows how to drive the window and read clocks. The rounds are made up here (random logits at V = 262,144 through the
+real engine): what they say does not matter to a stopwatch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from simulator.records import RoundTrace
+
+VOCAB = 262_144
+ROUNDS = 60
+SLIDES = 120
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def ui_bench(json_only: bool = False) -> int:
+    """Print the window's figures for people, then as one JSON line."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    results = {"start_to_window_s": start_up("window"), "start_to_ready_s": start_up("ready"), **in_window()}
+    if not json_only:
+        for name, value in results.items():
+            print(f"{name:32} {value}")
+    print(json.dumps(results))
+    return 0
+
+
+def start_up(until: str, repeats: int = 3) -> float:
+    """Return the median seconds of a whole process that opens the window and leaves `until` "window" or "ready"."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        code = f"from ui.bench import open_and_leave; open_and_leave({until!r})"
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, timeout=120)
+        times.append(time.perf_counter() - start)
+    return round(median(times), 2)
+
+
+def open_and_leave(until: str) -> None:
+    """Open SpecScope as the command does; leave once the window is painted, or once a first round is possible."""
+    from PySide6.QtCore import QTimer
+
+    from ui.app import main
+    from ui.main_window import MainWindow
+    from ui.states import State
+
+    def watch(window: MainWindow) -> None:
+        timer = QTimer(window, interval=5)
+        there = window.isVisible if until == "window" else lambda: window.session.state is State.READY
+        timer.timeout.connect(lambda: os._exit(0) if there() else None)  # leaving is not what is timed
+        timer.start()
+
+    main(watch=watch)
+
+
+def in_window() -> dict[str, Any]:
+    """Return the medians and 95th percentiles of what repaints cost in a window of 1440 x 900."""
+    from ui.app import new_application
+    from ui.main_window import MainWindow
+    from ui.session import Session
+
+    app = new_application()
+    session = Session()
+    window = MainWindow(session)
+    window.show()
+    rounds = list(large_rounds())
+    session.rounds += rounds
+    session.rounds_added.emit(rounds)
+    alpha, plot = window.stage.theory.sliders["alpha"], window.stage.theory.plot
+    slide = timed(app, SLIDES, lambda i: alpha.setValue(0.2 + 0.6 * i / SLIDES), plot.redraw_now)
+    show = timed(app, ROUNDS, lambda i: session.playback.seek(i), lambda: None)
+    window.close()
+    return {"slider_to_paint_ms": slide, "round_to_paint_ms": show, "round_vocabulary": VOCAB}
+
+
+def large_rounds() -> Iterator[RoundTrace]:
+    """Yield rounds of the real engine over random distributions of a large vocabulary."""
+    from simulator.drafts.model import ModelDraft
+    from simulator.engine import speculate
+    from simulator.records import RunConfig
+
+    config = RunConfig(k=5, max_new_tokens=10 * ROUNDS)
+    source = ModelDraft(Noise(2), config.sampling, VOCAB)
+    events = speculate(Noise(1), source, [0], config)
+    return islice((e for e in events if isinstance(e, RoundTrace)), ROUNDS)
+
+
+class Noise:
+    """A model of random logits that mostly agrees with another seed's, at no cost worth mentioning."""
+
+    max_length, vocab = None, VOCAB
+
+    def __init__(self, seed: int) -> None:
+        self.name, self._seed, self.length = f"noise {seed}", seed, 0
+
+    def extend(self, tokens: Sequence[int], keep: int | None = None) -> Any:
+        """Return logits that depend on the position alone."""
+        import torch
+
+        rows = []
+        for place in range(self.length, self.length + len(tokens)):
+            shared, own = (torch.Generator().manual_seed(31 * place + s) for s in (0, self._seed))
+            rows.append(4 * torch.randn(VOCAB, generator=shared) + torch.randn(VOCAB, generator=own))
+        self.length += len(tokens)
+        return torch.stack(rows[-(keep or len(rows)) :])
+
+    def rollback(self, n: int) -> None:
+        """Forget the last n positions."""
+        self.length -= n
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.length = 0
+
+
+def timed(app: Any, count: int, act: Callable[[int], object], finish: Callable[[], object]) -> dict[str, float]:
+    """Return median and 95th percentile of the GUI thread's time from an act to everything it repaints."""
+    costs = []
+    for i in range(count):
+        time.sleep(0.02)  # past the frame limit, so that nothing is left for a later frame
+        start = time.thread_time()
+        act(i)
+        finish()
+        limit = time.monotonic() + 0.04
+        while time.monotonic() < limit:
+            app.processEvents()
+        costs.append(1000 * (time.thread_time() - start))
+    idle = _idle(app)
+    costs = sorted(max(0.0, c - idle) for c in costs)
+    return {"median": round(median(costs), 2), "p95": round(costs[int(0.95 * len(costs))], 2)}
+
+
+def _idle(app: Any) -> float:
+    """Return what spinning the empty event loop for the same 40 ms costs, to be taken off."""
+    costs = []
+    for _ in range(10):
+        start, limit = time.thread_time(), time.monotonic() + 0.04
+        while time.monotonic() < limit:
+            app.processEvents()
+        costs.append(1000 * (time.thread_time() - start))
+    return median(costs)

@@ -54,11 +54,12 @@ windows of 512 and in the last tenth 1,024; bf16 autocast; Muon on the matrices 
 and norms, cosine to 0; dropout .1 on what each block adds. {report["minutes"]:.0f} minutes on two shared CPU cores.
 
 Seven passes leave it too sure of itself (a training batch then has a loss near 2.7), so `train.py calibrate` divides
-the logits by {report["calibration_temperature"]:g}, the one of seven temperatures with the least held-out loss, inside the last norm.
+the logits by {report["calibration_temperature"]:g}, the one of seven temperatures with the least held-out loss, inside
+the last norm.
 
 ## Figures
-Held-out loss {report["held_out_loss"]:.3f} nats a token (windows of 512, bf16); {report["uncalibrated_loss"]:.3f} before the calibration, whose single
-number was chosen on the same texts.
+Held-out loss {report["held_out_loss"]:.3f} nats a token (windows of 512, bf16);
+{report["uncalibrated_loss"]:.3f} before the calibration, whose single number was chosen on the same texts.
 """
 
 
@@ -67,11 +68,11 @@ def draft_recipe(report: dict) -> str:
     return f"""\
 ## Recipe
 `models_cache/train.py drafts`: distilled from `{TARGET}` on its whole distribution at temperature 1, by forward KL
-and for the last 40 % by total variation distance, over {report["tokens"] / 1e6:.1f} M tokens of the training texts; Muon and AdamW, cosine to 0, no dropout.
-{report["minutes"]:.0f} minutes for both drafts on two CPU cores.
+and for the last 40 % by total variation distance, over {report["tokens"] / 1e6:.1f} M tokens of the training texts;
+Muon and AdamW, cosine to 0, no dropout. {report["minutes"]:.0f} minutes for both drafts on two CPU cores.
 
 ## Figures
-On the held-out texts at temperature 1, means over {"88,576"} positions in float32:
+On the held-out texts at temperature 1, means over 88,576 positions in float32:
 
 | | |
 |---|---|

@@ -15,9 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 from simulator.cost import cost
+from simulator.engine import Clock
 from simulator.errors import UserError
 from simulator.loading import Pair
-from simulator.measure import Clock, Spread, clock_for, run_once, spread
+from simulator.measure import Spread, clock_for, run_once, spread
 from simulator.metrics import from_rounds
 from simulator.prompts import DEFAULT_PROMPT
 from simulator.records import Run, RunConfig
@@ -107,7 +108,7 @@ def _theirs(pair: Pair, ids: list[int], tokens: int, clock: Clock, assisted: boo
         start = clock()
         with torch.inference_mode():
             out = target.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=tokens, **options)
-        return (out.shape[1] - len(ids)) / (clock() - start)
+        return float((out.shape[1] - len(ids)) / (clock() - start))
 
     return contender
 

@@ -121,8 +121,10 @@ def _prompts(arguments: argparse.Namespace) -> list[str]:
 def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"The prompt file {path} could not be read as UTF-8 text: {error}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"The prompt file {path} is not UTF-8 text (byte {error.start}): save it as UTF-8.") from error
+    except OSError as error:
+        raise UserError(f"The prompt file {path} could not be read: {error.strerror or error}.") from error
 
 
 def _all_runs(
@@ -131,7 +133,8 @@ def _all_runs(
     """Return the runs and, if asked for, the plain run beside each; a short uncounted run warms the models up."""
     model, clock = pair.target.model, clock_for(pair.target.device)
     source = pair.source(config.source, config.sampling)
-    runs, baselines = [], []
+    runs: list[Run] = []
+    baselines: list[Run] = []
     for text in prompts:
         ids = pair.encode(text)
         if not runs:

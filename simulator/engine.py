@@ -35,7 +35,7 @@ from simulator.records import (
 from simulator.reduction import bars, shapes
 from simulator.sampling import checked, probabilities
 from simulator.uniforms import RoundUniforms, round_uniforms
-from simulator.verify import RULES, Outcome, accept_probability
+from simulator.verify import RULES, Outcome, accept_probability, chances
 
 Clock = Callable[[], float]  # seconds; waits for the device first where there is one
 
@@ -130,9 +130,8 @@ def decode_round(
     p = probabilities(logits, config.sampling, target.name)
 
     judged = _until_end_token(draft.tokens, config.end_tokens)
-    outcome = RULES[config.rule](
-        p[: judged + 1], draft.q[:judged], draft.tokens[:judged], u.accept[:judged].tolist(), u.extra
-    )
+    rows = p[: judged + 1], draft.q[:judged], draft.tokens[:judged]
+    outcome = RULES[config.rule](*rows, u.accept[:judged].tolist(), u.extra)
     emitted = _emitted(draft.tokens, outcome, config.end_tokens)
 
     after = [*text, *emitted]
@@ -140,7 +139,8 @@ def decode_round(
     if source is not None:
         source.commit(after)
 
-    positions = _positions(p, draft, outcome, u, len(text), emitted, config.detail)
+    limits = chances(config.rule, *rows)
+    positions = _positions(p, draft, outcome, u, limits, len(text), emitted, config.detail)
     done = clock()
     trace = RoundTrace(index, len(text), positions, emitted, 1000 * (drafted - start) if draft.tokens else 0.0,
                        1000 * (verified - drafted), 1000 * (done - start))  # fmt: skip
@@ -203,8 +203,8 @@ def _emitted(tokens: Sequence[int], outcome: Outcome, end_tokens: frozenset[int]
 
 
 def _positions(
-    p: FloatArray, draft: Proposal, outcome: Outcome, u: RoundUniforms, text_length: int, emitted: tuple[int, ...],
-    detail: bool,
+    p: FloatArray, draft: Proposal, outcome: Outcome, u: RoundUniforms, limits: Sequence[float], text_length: int,
+    emitted: tuple[int, ...], detail: bool,
 ) -> tuple[Position, ...]:  # fmt: skip
     """Return the trace of every scored position that means something: drafted ones, and the bonus or plain one."""
     extra_at = outcome.accepted if len(emitted) > outcome.accepted else None
@@ -212,7 +212,7 @@ def _positions(
     figures = shapes(p, draft.q) if detail else None
     positions = []
     for i in range(count):
-        drafted = _drafted_token(p, draft, outcome, u, i) if i < len(draft.tokens) else None
+        drafted = _drafted_token(p, draft, outcome, u, limits, i) if i < len(draft.tokens) else None
         extra = ExtraToken(outcome.extra, outcome.kind, float(p[i, outcome.extra]), u.extra) if i == extra_at else None
         always = tuple(t.token_id for t in (drafted, extra) if t is not None)
         shown = bars(p[i], draft.q[i] if drafted else None, always) if detail else None
@@ -220,13 +220,16 @@ def _positions(
     return tuple(positions)
 
 
-def _drafted_token(p: FloatArray, draft: Proposal, outcome: Outcome, u: RoundUniforms, i: int) -> DraftedToken:
+def _drafted_token(
+    p: FloatArray, draft: Proposal, outcome: Outcome, u: RoundUniforms, limits: Sequence[float], i: int
+) -> DraftedToken:
     token = draft.tokens[i]
     tested = i < outcome.tested
     verdict = Verdict.ACCEPTED if i < outcome.accepted else Verdict.REJECTED if tested else Verdict.DISCARDED
     p_x, q_x = float(p[i, token]), float(draft.q[i, token])
     u_accept = float(u.accept[i]) if tested else None
-    return DraftedToken(token, p_x, q_x, accept_probability(p_x, q_x), draft.u[i], u_accept, verdict)
+    limit = limits[i] if i < len(limits) else accept_probability(p_x, q_x)  # behind an end token nothing is judged
+    return DraftedToken(token, p_x, q_x, limit, draft.u[i], u_accept, verdict)
 
 
 def _stop(text: Sequence[int], prompt_length: int, target: LanguageModel, config: RunConfig) -> StopReason | None:

@@ -36,7 +36,7 @@ COLUMNS = {
     "text": "the token's text, safe to open in a spreadsheet; see `rules`",
     "p": "target probability of this token, after temperature and filters",
     "q": "draft probability of this token, after temperature and filters; 1 for a deterministic source",
-    "accept_prob": "min(1, p / q), what the exact rule compares u_accept with",
+    "accept_prob": "what the rule compares u_accept with; min(1, p / q) by the exact rule",
     "u_draft": "the uniform number that drew the token from q; blank for a deterministic source",
     "u_accept": "the uniform number of the test: accepted where it is below accept_prob; blank if never tested",
     "u_extra": "the uniform number that drew the residual, bonus or plain token",

@@ -119,7 +119,7 @@ class DraftedToken:
     token_id: int
     p: float  # target probability of this token
     q: float  # draft probability of this token; 1 for a deterministic source
-    accept_prob: float  # min(1, p / q), in float64 from p and q as given here
+    accept_prob: float  # what u_accept must stay below: min(1, p / q) by the exact rule, in float64
     u_draft: float | None  # the uniform that drew it from q; None for a deterministic source
     u_accept: float | None  # the uniform of its test; None when discarded
     verdict: Verdict

@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,9 +116,10 @@ class Runner:
 
     def _loop(self) -> None:
         if self._threads is not None:
-            import torch
+            with suppress(Exception):  # without torch the first job says so, in a sentence; this thread must live
+                import torch
 
-            torch.set_num_threads(self._threads)  # leaves a core to the window
+                torch.set_num_threads(self._threads)  # leaves a core to the window
         while True:
             with self._wake:
                 self._current = None
@@ -138,12 +140,12 @@ class Runner:
             return JobEvent(number, done=True)
         except UserError as error:
             return JobEvent(number, done=True, error=str(error))
-        except Exception as error:  # the thread must outlive any fault of a job
+        except BaseException as error:  # the thread must outlive any fault of a job, a library's exit() too
             return JobEvent(number, done=True, error=_sentence(error), details=traceback.format_exc())
         return JobEvent(number, done=True)
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
     """Return an unexpected error as one sentence; out-of-memory gets its own."""
     if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
         return "The device ran out of memory; the models that were loaded before are unchanged. Choose a smaller model."

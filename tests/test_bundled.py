@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,12 +88,12 @@ def test_both_models_are_loaded_within_two_seconds(pair):
     assert again.target.model.vocab == 2048
 
 
-def test_the_small_draft_is_worth_its_name(pair):
-    """Barely trained weights would make the product a toy: alpha on text the models never saw."""
-    text = "PORTIA.\nThe quality of mercy is not strain'd,\nIt droppeth as the gentle rain from heaven\nUpon the place."
-    ids = pair.encode(text)
+def test_the_small_draft_follows_the_target_on_a_held_out_speech(pair):
+    """Barely trained weights would make the product a toy. The model card has .683 over two whole plays."""
+    ids = pair.encode((Path(__file__).parent / "held_out.txt").read_text("utf-8"))
     rows = []
     for loaded in (pair.target, pair.draft):
         loaded.model.reset()
         rows.append(probabilities(loaded.model.extend(ids), Sampling()))
-    assert float(np.minimum(*rows).sum(-1).mean()) > 0.6
+    assert float(np.minimum(*rows).sum(-1).mean()) > 0.65
+    assert float(rows[0].max(-1).mean()) < 0.4  # and yet the target is flat: a deterministic draft could not do this

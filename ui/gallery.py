@@ -9,13 +9,14 @@ import os
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from simulator.errors import UserError
-from simulator.export import check_writable
+from simulator.files import check_file
 
 STATES = ("empty", "loading", "ready", "drafted", "verified", "rejected", "accepted", "measured", "error")
-PAGES = ("stage",)
+PAGES = ("stage", "exactness")
 LIMIT_S = 120.0  # a state that is not reached by then is an error
 
 
@@ -28,9 +29,9 @@ def shot(page: str, out: str, size: str, theme_name: str, state: str = "measured
     width, height = _parse_size(size)
     if Path(out).suffix.lower() != ".png":
         raise UserError(f"The picture {out} must have a name that ends in .png.")
-    check_writable(Path(out))
+    check_file(Path(out))
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    return _shoot(out, width, height, theme_name, state)
+    return _shoot(page, out, width, height, theme_name, state)
 
 
 def _parse_size(size: str) -> tuple[int, int]:
@@ -43,7 +44,9 @@ def _parse_size(size: str) -> tuple[int, int]:
     return width, height
 
 
-def _shoot(out: str, width: int, height: int, theme_name: str, state: str) -> int:
+def _shoot(page: str, out: str, width: int, height: int, theme_name: str, state: str) -> int:
+    from PySide6.QtCore import QCoreApplication, QEvent
+
     from ui.app import new_application
     from ui.main_window import MainWindow
     from ui.session import Session
@@ -55,33 +58,39 @@ def _shoot(out: str, width: int, height: int, theme_name: str, state: str) -> in
     window.show()
     problems: list[str] = []
     session.problem.connect(lambda sentence, _: problems.append(sentence))
-
-    def wait(until: Callable[[], object]) -> None:
-        limit = time.monotonic() + LIMIT_S
-        while not until():
-            app.processEvents()
-            time.sleep(0.002)
-            if problems and state != "error":
-                raise UserError(problems[0])
-            if time.monotonic() > limit:
-                raise UserError(f"The state '{state}' was not reached within {LIMIT_S:g} s.")
-
     try:
+        wait = partial(_wait, app, problems, state)
         bring_to(session, window, state, wait)
+        if page == "exactness":
+            pose_exactness(window, state, wait)
         settle = time.monotonic() + 0.6  # the big numbers change at most four times a second
         wait(lambda: time.monotonic() > settle)
         if not window.grab().save(out, "PNG"):
             raise UserError(f"The picture {out} could not be written.")
     finally:
         window.close()
+        for each in (window, session):
+            each.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     return 0
+
+
+def _wait(app, problems: list[str], state: str, until: Callable[[], object]) -> None:
+    """Let the window live until something is true; raise `UserError` on a problem, or when it takes too long."""
+    limit = time.monotonic() + LIMIT_S
+    while not until():
+        app.processEvents()
+        time.sleep(0.002)
+        if problems and state != "error":
+            raise UserError(problems[0])
+        if time.monotonic() > limit:
+            raise UserError(f"The state '{state}' was not reached within {LIMIT_S:g} s.")
 
 
 def bring_to(session, window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
     """Drive the session to a named state, as a person would."""
     from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET
     from simulator.prompts import DEFAULT_PROMPT
-    from simulator.records import Kind
     from ui.session import State
 
     session.configure(prompt=DEFAULT_PROMPT, k=5, seed=11)
@@ -96,27 +105,48 @@ def bring_to(session, window, state: str, wait: Callable[[Callable[[], object]],
         wait(lambda: session.state is State.LOADING)
         return
     wait(lambda: session.state is State.READY)
-    if state == "ready":
-        return
-    if state in ("drafted", "verified"):
-        for _ in range(1 if state == "drafted" else 2):
-            at = session.playback.cursor
-            session.step()
-            wait(lambda at=at: session.playback.cursor != at)
-        return
+    for _ in range(("ready", "drafted", "verified").index(state) if state in ("drafted", "verified") else 0):
+        _press(session, session.step, wait)
     if state == "measured":
         session.measure()
         wait(lambda: session.state is not State.MEASURING)
         window.stage.theory.snap()
-    wanted = Kind.BONUS if state == "accepted" else Kind.RESIDUAL
+    if state in ("rejected", "accepted", "measured"):
+        _find_round(session, state == "accepted", wait)
 
-    def telling() -> bool:
+
+def pose_exactness(window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
+    """Show the laboratory: asked up to "drafted", answered in "verified", drawn by a wrong or the right rule behind."""
+    page = next(view for view in window.views if view.title == "Exactness")
+    window.show_page(page.title)
+    if state in ("verified", "rejected", "accepted", "measured"):
+        page.answer("residual" if state == "verified" else "")
+    rules = {"rejected": ("resample", 100_000), "accepted": ("exact", 1_000_000), "measured": ("exact", 1_000_000)}
+    if state in rules:
+        rule, draws = rules[state]
+        page.rule.choose(rule)
+        page.draw(draws)
+        wait(lambda: page.experiment.tally.draws > draws // 8 if state == "measured" else not page.experiment.running)
+
+
+def _press(session, button: Callable[[], None], wait: Callable[[Callable[[], object]], None]) -> None:
+    """Press a button and wait until the cursor has moved."""
+    at = session.playback.cursor
+    button()
+    wait(lambda: session.playback.cursor != at)
+
+
+def _find_round(session, accepted: bool, wait: Callable[[Callable[[], object]], None]) -> None:
+    """Go on until a round was fully accepted, or rejected behind two accepted tokens; the next seed where none is."""
+    from simulator.records import Kind
+    from ui.session import State
+
+    wanted, least = (Kind.BONUS, 0) if accepted else (Kind.RESIDUAL, 2)
+    for _ in range(400):
+        if session.state is State.FINISHED and session.playback.at_end:
+            session.configure(seed=session.config.seed + 1)
+        _press(session, session.next_round, wait)
         trace = session.playback.round
-        return trace is not None and trace.extra.kind is wanted and (wanted is Kind.BONUS or trace.accepted >= 2)
-
-    for _ in range(40):
-        at = session.playback.cursor
-        session.next_round()
-        wait(lambda at=at: session.playback.cursor != at)
-        if telling() and session.playback.cursor.round >= 3:
+        if trace.index >= 3 and trace.extra is not None and trace.extra.kind is wanted and trace.accepted >= least:
             return
+    raise UserError("In 400 rounds none was as the picture needs it; choose another state.")

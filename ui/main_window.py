@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QSettings, QSize
+from PySide6.QtCore import QByteArray, QEvent, QSettings, Qt
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
+    QDialog,
     QFileDialog,
+    QFrame,
     QHBoxLayout,
     QLabel,
     QMainWindow,
     QPushButton,
-    QSizePolicy,
+    QScrollArea,
     QStackedWidget,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -24,8 +25,13 @@ from PySide6.QtWidgets import (
 from simulator.errors import UserError
 from simulator.loading import Progress
 from ui import theme
+from ui.exporting import Exporter
+from ui.pages.exactness import ExactnessPage
 from ui.pages.stage import StagePage
-from ui.session import Session, State
+from ui.session import Session
+from ui.states import BUSY, CAN_RUN, State
+from ui.widgets.elided_button import ElidedButton
+from ui.widgets.flow_layout import FlowLayout
 from ui.widgets.notice import Notice, ProgressNotice
 from ui.widgets.pair_dialog import PairDialog
 from ui.widgets.prompt_dialog import PromptDialog
@@ -35,7 +41,9 @@ from ui.widgets.timeline import Timeline
 from ui.widgets.token_ribbon import TokenRibbon
 from ui.widgets.transport_bar import TransportBar
 
-PAGES = (StagePage,)
+PAGES = (StagePage, ExactnessPage)
+BRAND = 1.33  # times the text
+CLOSE_S = 1.5  # how long closing waits for an export
 
 
 class MainWindow(QMainWindow):
@@ -43,22 +51,25 @@ class MainWindow(QMainWindow):
 
     def __init__(self, session: Session, settings: QSettings | None = None) -> None:
         super().__init__()
-        self.session, self._settings = session, settings
+        self.session, self._settings, self._exporter = session, settings, Exporter(self)
+        self.ended = True  # whether all threads were over when the window closed
         self.setWindowTitle("SpecScope")
-        self.setMinimumSize(QSize(800, 560))
         self.resize(1440, 900)
         self.settings_bar, self.transport = SettingsBar(), TransportBar()
         self.ribbon, self.timeline = TokenRibbon(), Timeline()
         self.ribbon.set_show_ahead(False)  # rounds are computed ahead of the one on screen
         self.notice, self.progress = Notice(), ProgressNotice()
         self.pages = QStackedWidget()
-        self.stage = StagePage(session)
-        self.pages.addWidget(self.stage)
+        self.views = [page(session) for page in PAGES]
+        self.stage = self.views[0]
+        for view in self.views:
+            self.pages.addWidget(scrolled(view))
         self._build()
+        self._dress()
         self._menus()
         self._connect()
         self._restore()
-        self._show_state()
+        self._show_pair()
         self._show_config()
 
     # --- building ---
@@ -87,27 +98,22 @@ class MainWindow(QMainWindow):
 
     def _first_line(self) -> QHBoxLayout:
         row = QHBoxLayout()
-        brand = QLabel("SpecScope")
-        brand.setFont(theme.text_font(14, bold=True))
-        self._pair_button, self._prompt_button = QToolButton(), QToolButton()
-        self._pair_button.setToolTip(self.tr("The target p and the draft q. Click to open another pair."))
+        self._brand = QLabel("SpecScope")
+        self._pair_button = ElidedButton(self.tr("The target p and the draft q. Click to open another pair."))
+        self._pair_button.setText(self.tr("Open a pair …"))
         self._pair_button.clicked.connect(self.open_pair)
-        self._prompt_button.setToolTip(self.tr("The prompt. Click to change it."))
+        self._prompt_button = ElidedButton(self.tr("The prompt. Click to change it."))
         self._prompt_button.clicked.connect(self.edit_prompt)
-        for button in (self._pair_button, self._prompt_button):
-            button.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-            button.setMinimumWidth(120)  # a long name is cut rather than widening the window
-        row.addWidget(brand)
+        row.addWidget(self._brand)
         row.addSpacing(theme.SPACE)
         row.addWidget(self._pair_button)
         row.addWidget(self._prompt_button)
         row.addStretch(1)
         return row
 
-    def _second_line(self) -> QHBoxLayout:
-        row = QHBoxLayout()
+    def _second_line(self) -> FlowLayout:
+        row = FlowLayout(spacing=theme.SPACE, last_at_right=True)
         row.addWidget(self.settings_bar)
-        row.addStretch(1)
         row.addWidget(self.transport)
         return row
 
@@ -118,9 +124,10 @@ class MainWindow(QMainWindow):
         group = QButtonGroup(self)
         for i, page in enumerate(PAGES):
             button = QPushButton(self.tr(page.title), checkable=True, checked=i == 0)
-            button.clicked.connect(lambda _=False, i=i: self.pages.setCurrentIndex(i))
-            group.addButton(button)
+            group.addButton(button, i)
             column.addWidget(button)
+        group.idClicked.connect(self.pages.setCurrentIndex)
+        self.pages.currentChanged.connect(lambda i: group.button(i).setChecked(True))
         column.addStretch(1)
         rail.setVisible(len(PAGES) > 1)
         return rail
@@ -141,13 +148,15 @@ class MainWindow(QMainWindow):
             "back": self._add(run, self.tr("Back one step"), s.back, "Backspace"),
             "previous": self._add(run, self.tr("Previous round"), lambda: self._go(-1), "Left"),
             "next": self._add(run, self.tr("Next round"), lambda: self._go(+1), "Right"),
-            "stop": self._add(run, self.tr("Stop"), s.stop, "Esc"),
+            "stop": self._add(run, self.tr("Stop"), self._stop, "Esc"),
             "reset": self._add(run, self.tr("Start over"), s.reset, "Ctrl+R"),
             "measure": self._add(run, self.tr("Measure k = 0 to 8"), s.measure, "M"),
         }
         view = self.menuBar().addMenu(self.tr("&View"))
         self._add(view, self.tr("Dark or light"), self.switch_theme, "Ctrl+T")
         self._add(view, self.tr("Full screen"), self.switch_full_screen, "F11")
+        self._add(view, self.tr("Larger text"), lambda: theme.zoom(QApplication.instance(), +1), "Ctrl++")
+        self._add(view, self.tr("Smaller text"), lambda: theme.zoom(QApplication.instance(), -1), "Ctrl+-")
         self._rejected = self._add(view, self.tr("Show rejected drafts in the text"), self._show_rejected, "Ctrl+D")
         self._rejected.setCheckable(True)
         self._rejected.setChecked(True)
@@ -164,8 +173,9 @@ class MainWindow(QMainWindow):
         t.step.connect(s.step)
         t.round.connect(s.next_round)
         t.play_toggled.connect(s.play)
-        t.stop.connect(s.stop)
+        t.stop.connect(self._stop)
         t.speed_changed.connect(s.set_speed)
+        self.stage.cards.beyond.connect(self._go)
         self.settings_bar.changed.connect(self._configure)
         self.ribbon.token_chosen.connect(s.seek)
         self.timeline.round_chosen.connect(s.seek)
@@ -181,13 +191,17 @@ class MainWindow(QMainWindow):
         s.run_finished.connect(self._show_finish)
         s.progress_changed.connect(self._show_progress)
         s.problem.connect(self.show_problem)
+        self._exporter.written.connect(self._show_written)
+        self._exporter.failed.connect(self.show_problem)
 
     # --- what the person asks for ---
 
     def open_pair(self) -> None:
         """Ask for a pair and load it."""
-        dialog = PairDialog(parent=self)
-        if dialog.exec():
+        pair = self.session.pair
+        names = (str(pair.target.entry.path), str(pair.draft.entry.path) if pair.draft else None) if pair else ()
+        dialog = PairDialog(*names, parent=self)
+        if self._ask(dialog):
             target, draft, device, dtype = dialog.choice
             self.session.load(target, draft, device=device, dtype=dtype)
 
@@ -195,17 +209,15 @@ class MainWindow(QMainWindow):
         """Ask for another prompt; the run starts over with it."""
         pair = self.session.pair
         dialog = PromptDialog(self.session.prompt, pair is not None and pair.start_token is not None, self)
-        if dialog.exec():
+        if self._ask(dialog):
             self.session.configure(prompt=dialog.text)
 
     def export_csv(self) -> None:
-        """Ask for a file name and write all rounds of this run."""
-        from ui.exporting import export_run
-
+        """Ask for a file name and write all rounds of this run, in the background."""
         path, _ = QFileDialog.getSaveFileName(self, self.tr("Export rounds"), "rounds.csv", self.tr("CSV (*.csv)"))
         if path:
             try:
-                export_run(Path(path), self.session)
+                self._exporter.export(Path(path), self.session)
             except UserError as error:
                 self.show_problem(str(error))
 
@@ -214,6 +226,10 @@ class MainWindow(QMainWindow):
         path, _ = QFileDialog.getSaveFileName(self, self.tr("Save picture"), "specscope.png", self.tr("PNG (*.png)"))
         if path and not self.grab().save(path, "PNG"):
             self.show_problem(self.tr("The picture could not be written to {path}.").format(path=path))
+
+    def show_page(self, title: str) -> None:
+        """Bring the page of this title to the front."""
+        self.pages.setCurrentIndex([page.title for page in PAGES].index(title))
 
     def switch_theme(self) -> None:
         """Change between dark and light."""
@@ -230,6 +246,17 @@ class MainWindow(QMainWindow):
         """Show one readable error."""
         self.notice.show_error(sentence, details)
 
+    def _ask(self, dialog: QDialog) -> bool:
+        """Return whether the dialog was accepted; it is gone afterwards, and closing the window rejects it."""
+        try:
+            return bool(dialog.exec())
+        finally:
+            dialog.deleteLater()
+
+    def _stop(self) -> None:
+        """End what is going on: loading and measuring too."""
+        self.session.cancel() if self.session.state in BUSY else self.session.stop()
+
     def _configure(self, field: str, value: object) -> None:
         self.session.configure(**with_change(self.session.config, field, value))
 
@@ -243,16 +270,16 @@ class MainWindow(QMainWindow):
 
     def _show_state(self) -> None:
         s = self.session
-        can_run = s.state in (State.READY, State.RUNNING, State.FINISHED)
+        can_run = s.state in CAN_RUN and s.obstacle is None
         more = can_run and not (s.state is State.FINISHED and s.playback.at_end)
         can = {
             "step": more, "round": more, "play": more, "back": s.playback.cursor.round >= 0 and can_run,
-            "stop": s.state is State.RUNNING,
+            "stop": s.state is State.RUNNING or s.state in BUSY or s.playback.playing,
         }  # fmt: skip
         self.transport.set_state({name for name, on in can.items() if on}, s.playback.playing)
         for name, action in self._run_actions.items():
             action.setEnabled(can.get(name, can_run))
-        self._export.setEnabled(s.started is not None)
+        self._export.setEnabled(bool(s.rounds))
         self.stage.theory.set_measuring_allowed(can_run)
 
     def _show_cursor(self) -> None:
@@ -263,14 +290,19 @@ class MainWindow(QMainWindow):
 
     def _show_pair(self) -> None:
         pair = self.session.pair
+        if pair is None:
+            return
         draft = pair.draft.entry.name if pair.draft else self.tr("no draft model")
         t = pair.target
         self._pair_button.setText(f"{t.entry.name}  ←  {draft}   ·   {t.device} {t.dtype}")
+        self.settings_bar.set_draft_available(pair.draft is not None)
         self.notice.hide()
+        self.stage.cards.setFocus()
         self._show_state()
 
     def _show_config(self) -> None:
         self.settings_bar.set_config(self.session.config)
+        self._show_state()
         prompt = " ".join(self.session.prompt.split())
         shown = prompt if len(prompt) < 40 else prompt[:38] + "…"
         self._prompt_button.setText(self.tr("Prompt: {text}").format(text=shown or self.tr("(empty)")))
@@ -292,8 +324,11 @@ class MainWindow(QMainWindow):
         self._show_state()
 
     def _show_finish(self) -> None:
-        for sentence in self.session.finished.notices:
-            self.notice.show_info(sentence)
+        if self.session.finished.notices:
+            self.notice.show_info(" ".join(self.session.finished.notices))
+
+    def _show_written(self, path: str) -> None:
+        self.notice.show_info(self.tr("The rounds were written to {path}.").format(path=path))
 
     def _show_progress(self, progress: Progress | None) -> None:
         if progress is None:
@@ -303,13 +338,37 @@ class MainWindow(QMainWindow):
 
     # --- coming and going ---
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of the text's size."""
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_brand"):
+            self._dress()
+        super().changeEvent(event)
+
+    def _dress(self) -> None:
+        theme.set_face(self._brand, BRAND, bold=True)
+
     def _restore(self) -> None:
-        if self._settings is not None and self._settings.contains("geometry"):
-            self.restoreGeometry(self._settings.value("geometry"))
+        geometry = self._settings.value("geometry") if self._settings is not None else None
+        if isinstance(geometry, QByteArray):  # a damaged settings file holds anything
+            self.restoreGeometry(geometry)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop the inference thread, save the layout, and go; a thread that does not end is said so."""
+        """Save the layout, reject what is being asked, go from the screen, and wait for what is still running."""
         if self._settings is not None:
             self._settings.setValue("geometry", self.saveGeometry())
-        self.session.close()
+            self._settings = None
+        for dialog in self.findChildren(QDialog):
+            dialog.reject()
+        self.hide()
+        pages = [view.shutdown() for view in self.views if hasattr(view, "shutdown")]
+        self.ended = all([self.session.close(), self._exporter.close(CLOSE_S), *pages])
         event.accept()
+
+
+def scrolled(page: QWidget) -> QScrollArea:
+    """Return the page in an area that scrolls where the window is too small, rather than squeezing it."""
+    area = QScrollArea(widgetResizable=True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the arrow keys are for rounds
+    area.setWidget(page)
+    return area

@@ -9,40 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum, auto
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from simulator.engine import checked_config
 from simulator.jobs import load_job, run_job, sweep_job
 from simulator.loading import Pair, Progress
 from simulator.measure import Sweep
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.runner import Control, Job, JobEvent, Runner
 from ui.playback import Playback
+from ui.states import ALLOWED, BUSY, CAN_RUN, State
+
+__all__ = ["Session", "State"]
 
 TICK_MS = 16
-
-
-class State(Enum):
-    """What the session is doing."""
-
-    EMPTY = auto()  # no pair
-    LOADING = auto()
-    READY = auto()  # pair loaded, no run
-    RUNNING = auto()  # a run that can go on
-    FINISHED = auto()
-    MEASURING = auto()
-
-
-ALLOWED: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.LOADING}),
-    State.LOADING: frozenset({State.EMPTY, State.READY, State.LOADING, State.RUNNING, State.FINISHED}),
-    State.READY: frozenset({State.LOADING, State.RUNNING, State.MEASURING}),
-    State.RUNNING: frozenset({State.READY, State.FINISHED, State.MEASURING, State.LOADING}),
-    State.FINISHED: frozenset({State.READY, State.MEASURING, State.LOADING}),
-    State.MEASURING: frozenset({State.READY, State.RUNNING, State.FINISHED, State.LOADING}),
-}
+CLOSE_S = 3.0  # how long closing waits for a pass, or a part of a load, to end
 
 
 class Session(QObject):
@@ -73,6 +56,7 @@ class Session(QObject):
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
         self.sweep: Sweep | None = None
+        self.obstacle: str | None = None  # why no run can begin with this pair and prompt, in a sentence
         self.playback = Playback(self.rounds, self.cursor_changed.emit)
         self._job = 0
         self._control: Control | None = None
@@ -86,7 +70,8 @@ class Session(QObject):
             Pair: self._take_pair,
             Sweep: self._take_sweep,
         }
-        self._behind: State | None = None  # the state to return to after loading or measuring
+        self._behind: tuple[State, Sweep | None] = State.EMPTY, None  # what loading and measuring come back to
+        self._ended: bool | None = None  # whether the inference thread ended in time; None before closing
         self._timer = QTimer(self, interval=TICK_MS)
         self._timer.timeout.connect(self.tick)
         self._timer.start()
@@ -95,36 +80,43 @@ class Session(QObject):
 
     def load(self, target: str, draft: str | None, **options: Any) -> None:
         """Load a pair in the background; the old one stays until the new one is complete."""
-        if self.state is not State.LOADING:
-            self._behind = self._settled()
+        self._suspend()
         self._submit(load_job(target, draft, **options))
         self.progress_changed.emit(Progress(self.tr("Starting ..."), 0.0))
         self._enter(State.LOADING)
 
     def cancel(self) -> None:
         """Stop loading or measuring and return to where things were."""
-        if self.state in (State.LOADING, State.MEASURING):
+        if self.state in BUSY:
             self._drop_job()
-            self.progress_changed.emit(None)
-            self._enter(self._behind or State.EMPTY)
+            self._come_back()
 
     def configure(self, **changes: Any) -> None:
         """Change settings of the next run; a run in progress is put away. Raise `UserError` for a wrong value."""
         prompt = changes.pop("prompt", self.prompt)
-        config = replace(self.config, **changes)
+        config = checked_config(replace(self.config, **changes))
         if (config, prompt) == (self.config, self.prompt):
             return
+        other_figures = _conditions(config, prompt) != _conditions(self.config, self.prompt)
         self.config, self.prompt = config, prompt
+        self._check_prompt()
         self.reset()
+        if other_figures:
+            self._behind = self._behind[0], None
+            self._set_sweep(None)
         self.config_changed.emit()
 
     def reset(self) -> None:
         """Put the run away: the next step starts at the prompt."""
-        if self.state in (State.EMPTY, State.LOADING):
-            self._clear_run()
+        self._clear_run()
+        if self.pair is None:
+            return
+        if self.state is State.LOADING:
+            self._behind = State.READY, self._behind[1]
             return
         self._drop_job()
-        self._clear_run()
+        if self.state is State.MEASURING:
+            self._come_back()
         self._enter(State.READY)
 
     def step(self) -> None:
@@ -141,10 +133,15 @@ class Session(QObject):
         self._advance(lambda: self.playback.play(playing))
 
     def stop(self) -> None:
-        """End the run where it is; what was computed stays."""
-        if self.state is State.RUNNING:
-            self._drop_job()
-            self._finish(RunFinished(StopReason.STOPPED))
+        """End the run where it is, and hold; what was computed stays. Before its first round it never was."""
+        self._move(lambda: self.playback.play(False))
+        if self.state is not State.RUNNING:
+            return
+        if not self.rounds:
+            self.reset()
+            return
+        self._drop_job()
+        self._finish(RunFinished(StopReason.STOPPED))
 
     def back(self) -> None:
         """Take one phase back."""
@@ -164,18 +161,19 @@ class Session(QObject):
 
     def measure(self) -> None:
         """Sweep k = 0..8 against plain decoding on this pair, prompt and sampling; the run waits meanwhile."""
-        if self.state not in (State.READY, State.RUNNING, State.FINISHED) or self.pair is None:
+        if self.state not in CAN_RUN or self.pair is None or self.obstacle:
             return
-        self.playback.play(False)
-        self._behind = self.state
+        self._suspend()
         self._submit(sweep_job(self.pair, self.prompt, self.config))
         self.progress_changed.emit(Progress(self.tr("Warming up ..."), 0.0))
         self._enter(State.MEASURING)
 
     def close(self) -> bool:
         """Stop everything and wait for the inference thread; return whether it ended in time."""
-        self._timer.stop()
-        return self.runner.close()
+        if self._ended is None:
+            self._timer.stop()
+            self._ended = self.runner.close(CLOSE_S)
+        return self._ended
 
     @property
     def run(self) -> Run | None:
@@ -190,18 +188,17 @@ class Session(QObject):
 
     def tick(self) -> None:
         """Apply what the inference thread has left, move the playback, permit further rounds."""
-        self._added: list[RoundTrace] = []
         for event in self.runner.take():
             if event.job == self._job:
                 self._apply(event)
         self._flush()
-        was_playing = self.playback.playing
-        self.playback.tick(self._clock())
-        if was_playing and self.state is State.FINISHED and self.playback.at_end:
-            self.playback.play(False)
-        if was_playing != self.playback.playing:
-            self.playing_changed.emit()
+        self._move(self._tick_playback)
         self._permit()
+
+    def _tick_playback(self) -> None:
+        self.playback.tick(self._clock())
+        if self.state is State.FINISHED and self.playback.at_end:
+            self.playback.play(False)
 
     def _apply(self, event: JobEvent) -> None:
         for kind, take in self._takers.items():
@@ -220,28 +217,42 @@ class Session(QObject):
         self._finish(finished)
 
     def _take_pair(self, pair: Pair) -> None:
+        self._job, self._control = 0, None  # the end of the load must not end what begins now
+        self.progress_changed.emit(None)
         self.pair = pair
+        self._check_prompt()
         self._clear_run()
-        self.sweep = None
-        self.config = replace(self.config, end_tokens=pair.end_tokens)
-        self._enter(State.READY)
+        self._set_sweep(None)
+        source = self.config.source if pair.draft else "ngram"
+        self.config = replace(self.config, end_tokens=pair.end_tokens, source=source)
         self.pair_changed.emit()
+        self.config_changed.emit()
+        self._enter(State.READY)
 
     def _take_sweep(self, sweep: Sweep) -> None:
-        self.sweep = sweep
         self.progress_changed.emit(Progress(self.tr("Measuring k = 0 to 8 against plain decoding ..."), sweep.done))
-        self.sweep_changed.emit()
+        self._set_sweep(sweep)
 
     def _job_ended(self, event: JobEvent) -> None:
         """Settle the state after a job ended, well or not."""
         self._control = None
-        self.progress_changed.emit(None)
-        if self.state in (State.LOADING, State.MEASURING):
-            self._enter(self._behind or State.EMPTY)
-        if event.error:
-            self.playback.play(False)
-            self.playing_changed.emit()
-            self.problem.emit(event.error, event.details or "")
+        error = event.error
+        if self.state is State.MEASURING and not error:
+            error = self._keep_sweep()
+        if self.state in BUSY:
+            self._come_back()
+        if error:
+            self._move(lambda: self.playback.play(False))
+            if self.state is State.RUNNING and not self.rounds:
+                self.reset()  # there is nothing to go on from
+            self.problem.emit(error, event.details or "")
+
+    def _keep_sweep(self) -> str | None:
+        """Keep a complete measurement; return why there is none otherwise."""
+        if self.sweep is self._behind[1] or self.sweep is None or self.sweep.done < 1:
+            return self.tr("Nothing was measured: no token can follow this prompt. Choose a shorter one.")
+        self._behind = self._behind[0], self.sweep
+        return None
 
     def _flush(self) -> None:
         """Add the rounds that arrived in this tick, as one change."""
@@ -258,14 +269,18 @@ class Session(QObject):
 
     # --- moving between states ---
 
-    def _advance(self, move: Callable[[], None], start: bool = True) -> None:
-        """Make a playback move, starting or resuming the run where it needs more rounds."""
-        if self.state in (State.EMPTY, State.LOADING, State.MEASURING):
-            return
+    def _move(self, move: Callable[[], None]) -> None:
+        """Make a playback move; tell if it began or ended playing."""
         was_playing = self.playback.playing
         move()
         if self.playback.playing != was_playing:
             self.playing_changed.emit()
+
+    def _advance(self, move: Callable[[], None], start: bool = True) -> None:
+        """Make a move of the person's, starting or resuming the run where it needs more rounds."""
+        if self.state not in CAN_RUN or (start and self.obstacle):
+            return
+        self._move(move)
         if start and self.playback.wanted and self.state is not State.FINISHED and self._control is None:
             self._start_run()
 
@@ -282,13 +297,36 @@ class Session(QObject):
 
     def _clear_run(self) -> None:
         self.rounds.clear()
+        self._added.clear()
         self.started = self.finished = None
-        self.playback.reset()
+        self._move(self.playback.reset)
         self.run_cleared.emit()
 
-    def _settled(self) -> State:
-        """Return the state to come back to: what it is now, or was before a measurement."""
-        return (self._behind or State.EMPTY) if self.state is State.MEASURING else self.state
+    def _check_prompt(self) -> None:
+        """Find out whether a run can begin: with a blank prompt only where a token stands for the beginning."""
+        blank = self.pair is not None and not self.prompt.strip()
+        self.obstacle = None
+        if blank and not self.pair.encode(self.prompt):
+            self.obstacle = self.tr("The prompt is empty, and this model has no token to begin a text with. Type one.")
+
+    def _set_sweep(self, sweep: Sweep | None) -> None:
+        if sweep is not self.sweep:
+            self.sweep = sweep
+            self.sweep_changed.emit()
+
+    def _suspend(self) -> None:
+        """Hold the run, and remember what to come back to; loading while measuring comes back to before both."""
+        self._move(lambda: self.playback.play(False))
+        if self.state in BUSY:
+            self._set_sweep(self._behind[1])
+        else:
+            self._behind = self.state, self.sweep
+
+    def _come_back(self) -> None:
+        """Go back to what loading or measuring held up."""
+        self.progress_changed.emit(None)
+        self._set_sweep(self._behind[1])
+        self._enter(self._behind[0])
 
     def _submit(self, job: Job) -> None:
         self._job, self._control = self.runner.submit(job)
@@ -304,3 +342,8 @@ class Session(QObject):
             assert state in ALLOWED[self.state], (self.state, state)
             self.state = state
             self.state_changed.emit()
+
+
+def _conditions(config: RunConfig, prompt: str) -> tuple[Any, ...]:
+    """Return what measured points hold for; they cover every k, and seeds only repeat them."""
+    return config.sampling, config.rule, config.source, prompt

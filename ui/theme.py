@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
-from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
+from PySide6.QtWidgets import QApplication, QStyleFactory, QToolTip, QWidget
 
 FONTS = Path(__file__).parent / "fonts"
 SPACE = 8  # px; margins and gaps are multiples of half of it
@@ -72,8 +72,11 @@ def apply(app: QApplication, name: str) -> None:
     """Give the whole application the named theme ("dark" or "light"), explicit palette included."""
     global _current
     _current = THEMES.get(name, DARK)  # a damaged settings file names anything
-    app.setStyle(QStyleFactory.create("Fusion"))  # native styles ignore palettes, each in its own way
+    if not app.property("styled"):  # once: widgets with a style sheet of their own would keep a style that is gone
+        app.setStyle(QStyleFactory.create("Fusion"))  # native styles ignore palettes, each in its own way
+        app.setProperty("styled", True)
     app.setPalette(_palette(_current))
+    QToolTip.setPalette(_palette(_current))  # it keeps the first one otherwise
     app.setStyleSheet(_stylesheet(_current))
 
 
@@ -95,14 +98,17 @@ def set_text_size(app: QApplication, points: float) -> None:
     app.setStyleSheet(app.styleSheet())  # a style sheet holds widgets to the font they had when it was set
 
 
-def set_face(widget: QWidget, scale: float = 1.0, bold: bool = False, fixed_width: bool = False) -> None:
-    """Give a widget's text a size relative to the application's; call again on `QEvent.FontChange`.
+def set_face(
+    widget: QWidget, scale: float = 1.0, bold: bool = False, fixed_width: bool = False, colour: str = ""
+) -> None:
+    """Give a widget's text a size relative to the application's, and a theme's colour; again on `QEvent.FontChange`.
 
     By a style sheet of its own: what `setFont` says is lost when the application's style sheet is set anew.
     """
     size = QApplication.font().pointSizeF() * scale
     family = " font-family: 'JetBrains Mono', 'DejaVu Sans Mono';" if fixed_width else ""
     sheet = f"font-size: {size:.2f}pt; font-weight: {600 if bold else 400};{family}"
+    sheet += f" color: {getattr(_current, colour)};" if colour else ""
     if widget.styleSheet() != sheet:
         widget.setStyleSheet(sheet)
 

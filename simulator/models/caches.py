@@ -6,8 +6,8 @@ all keys and values     -> `Cut`: drop the newest entries
 a window of them        -> `CutWindow`: the same, if what the window passed is kept until the next rollback
 one running state       -> `Replay`: put back a copy from before the tokens, read again those that stay
 
-Layer classes are matched by exact name: a subclass of a croppable layer may keep more than its parent
-cuts back (DeepSeek-V4's compressor does), so whatever is not listed here is copied whole and replayed.
+Layer classes are known by exact name: a subclass of a layer that can be cut may keep more than its parent
+cuts (DeepSeek-V4's compressor does). A model with a layer that is not listed here is refused.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from typing import Any, Protocol
 import torch
 from transformers.cache_utils import DynamicLayer
 
-Read = Callable[[Sequence[int]], object]  # one forward pass over the tokens
+Read = Callable[[int, Sequence[int]], object]  # one forward pass over tokens behind that many others
 
-REACH = 32  # tokens that can be taken back although later passes followed; a round reads at most k + 1 = 17
+REACH = 17  # tokens that can be taken back over several passes: a round reads k + 1 at most
 GROWING = frozenset({"DynamicLayer", "DynamicIndexedLayer", "DummyLayer"})  # keep every entry, or nothing at all
 RECORDING = frozenset({"DynamicSlidingWindowLayer", "LinearAttentionLayer"})  # can keep what they pass, if asked to
 STATE_AND_GROWING = "LinearAttentionAndFullAttentionLayer"
+STATE = frozenset({"LinearAttentionAndSlidingWindowAttentionLayer", STATE_AND_GROWING})
 
 
 class CacheKind(Protocol):
@@ -71,7 +72,7 @@ class CutWindow(Cut):
     def before(self, length: int, tokens: Sequence[int]) -> None:
         """Let go of what lies behind a long pass, or a prompt would be kept whole in every window."""
         if len(tokens) > REACH:
-            super().rollback(length, 0, lambda _: None)
+            super().rollback(length, 0, lambda start, tokens: None)
             self._recorded = 0
         self._recorded += len(tokens)
 
@@ -119,18 +120,26 @@ class Replay:
                 _put_back(layer, state, length - snapshot.length)
             again = snapshot.tokens[: length - n - snapshot.length]
             if again:
-                read(again)
+                read(snapshot.length, again)
         self._snapshots.clear()
 
 
-def kind_of(cache: Any) -> type[Cut | Replay]:
-    """Return the kind of a cache that has been through one pass: only then a layer knows which states it keeps."""
+def kind_of(cache: Any) -> type[Cut | Replay] | None:
+    """Return the kind of a cache that has been through one pass: only then a layer knows which states it keeps.
+
+    None where a layer is of no known class (see `unknown_layers`).
+    """
     names = {type(layer).__name__ for layer in cache.layers}
     if names <= GROWING:
         return Cut
     if names <= GROWING | RECORDING and cache.is_croppable:
         return CutWindow
-    return Replay
+    return None if unknown_layers(cache) else Replay
+
+
+def unknown_layers(cache: Any) -> list[str]:
+    """Return the layer classes whose states nothing here knows how to take back."""
+    return sorted({type(layer).__name__ for layer in cache.layers} - GROWING - RECORDING - STATE)
 
 
 def lengths(cache: Any) -> set[int]:

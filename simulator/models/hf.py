@@ -7,17 +7,21 @@ does not know sampling or drafting.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers import DynamicCache
+from transformers import DynamicCache, GenerationMixin
 
 from simulator.errors import UserError
-from simulator.models.caches import CacheKind, Cut, Replay, kind_of, lengths
+from simulator.models.caches import CacheKind, Cut, Replay, kind_of, lengths, unknown_layers
 from simulator.models.probe import rollback_fault
 
 CACHE_ARGUMENTS = ("cache", "past_key_values")  # renamed during the 5.x series: the old name warns on every call
+ANY_TIME_STEP = (0.0, math.inf)  # what a Mamba-2 layer's one-token pass takes for granted
+
+torch.backends.cudnn.allow_tf32 = False  # float32 means float32, in the convolutions of state-space layers too
 
 
 class HFModel:
@@ -36,7 +40,9 @@ class HFModel:
         parameters = inspect.signature(model.forward).parameters
         self._cache_argument = next((n for n in CACHE_ARGUMENTS if n in parameters), None)
         self._keeps_logits = "logits_to_keep" in parameters
+        self._takes_positions = "position_ids" in parameters and not _has_own_positions(model)
         self._kind: type[Cut | Replay] = Replay  # right for every cache; a lighter one once its layers are known
+        self._one_by_one = False
         self.vocab: int = self._settle(int(decoder.vocab_size))
         self.reset()
 
@@ -48,12 +54,19 @@ class HFModel:
     @property
     def way(self) -> str:
         """Return how this model's cache goes back, in a few words."""
-        return self._kind.way
+        return self._kind.way + (", read one token at a time" if self._one_by_one else "")
 
     def extend(self, tokens: Sequence[int], keep: int | None = None) -> torch.Tensor:
         """Read the tokens [n] and return the logits [keep or n, vocab], in the model's own dtype, on its device."""
+        keep = keep or len(tokens)
+        if self._one_by_one and self._length:
+            return torch.cat([self._extend([token], 1) for token in tokens][-keep:])
+        return self._extend(tokens, keep)
+
+    def _extend(self, tokens: Sequence[int], keep: int) -> torch.Tensor:
+        """Read the tokens in one pass."""
         self._memory.before(self._length, tokens)
-        logits = self._read(tokens, keep or len(tokens))
+        logits = self._read(self._length, tokens, keep)
         self._length += len(tokens)
         self._assert_length()
         return logits
@@ -65,7 +78,7 @@ class HFModel:
         At most the tokens read since the last call can be forgotten, for the same reason.
         """
         assert 0 <= n <= self._length, (n, self._length)
-        self._memory.rollback(self._length, n, lambda tokens: self._read(tokens, 1))
+        self._memory.rollback(self._length, n, lambda start, tokens: self._read(start, tokens, 1))
         self._length -= n
         self._assert_length()
 
@@ -75,25 +88,27 @@ class HFModel:
         self._memory: CacheKind = self._kind(self._cache)
         self._length = 0
 
-    def _read(self, tokens: Sequence[int], keep: int) -> torch.Tensor:
-        """Pass the tokens [n] through the model behind what the cache holds; return the last logits [keep, vocab]."""
-        ids = torch.tensor([list(tokens)], device=self.device)
-        arguments = {"logits_to_keep": keep} if self._keeps_logits else {}
+    def _read(self, start: int, tokens: Sequence[int], keep: int) -> torch.Tensor:
+        """Pass the tokens [n] through the model behind `start` others; return the last logits [keep, vocab]."""
+        arguments: dict[str, Any] = {str(self._cache_argument): self._cache}
+        if self._keeps_logits:
+            arguments["logits_to_keep"] = keep
+        if self._takes_positions:  # as `generate` does; not every model works them out from its cache (Bamba)
+            arguments["position_ids"] = torch.arange(start, start + len(tokens), device=self.device)[None]
         with torch.inference_mode():
-            output = self.model(input_ids=ids, use_cache=True, **{str(self._cache_argument): self._cache}, **arguments)
+            output = self.model(input_ids=torch.tensor([list(tokens)], device=self.device), use_cache=True, **arguments)
         logits: torch.Tensor = output.logits[0, -keep:]
         return logits
 
     def _settle(self, rows: int) -> int:
-        """Find the kind of cache, prove its rollback on a few tokens, and return how many logits the model gives."""
+        """Find a way back that is exact, or raise `UserError`; return how many logits the model gives."""
         label = f"{self.name} ({type(self.model).__name__})"
         if self._cache_argument is None:
             raise UserError(f"{label} reads no cache, which drafting and verifying need: choose another model.")
         try:
             self.reset()
             vocab = int(self.extend([0]).shape[-1])
-            self._kind = kind_of(self._cache)
-            fault = rollback_fault(self, rows)
+            fault = self._choose_way(rows)
         except Exception as error:
             raise UserError(f"{label} cannot be read in pieces with a growing cache: {_first_line(error)}") from error
         if fault:
@@ -102,6 +117,22 @@ class HFModel:
                 "choose another model."
             )
         return vocab
+
+    def _choose_way(self, rows: int) -> str | None:
+        """Take the lightest way back that is exact on a few tokens; return the fault where none is."""
+        kind = kind_of(self._cache)
+        if kind is None:
+            return f"layers of the class {', '.join(unknown_layers(self._cache))}"
+        uneven = _uneven_layer(self.model)
+        if uneven:
+            return f"{uneven} limits its time steps in passes over several tokens, but not over one"
+        self._kind = kind
+        half = self.dtype.itemsize < 4
+        fault = rollback_fault(self, rows, half=half)
+        if fault and kind is Replay:  # Mamba-1 scans lose the state under several tokens at once, not under one
+            self._one_by_one = True
+            fault = rollback_fault(self, rows, half=half)
+        return fault
 
     def _assert_length(self) -> None:
         held = lengths(self._cache)
@@ -120,6 +151,20 @@ def _max_length(decoder: Any) -> int | None:
         if part.get("rope_type") == "longrope" and part.get("original_max_position_embeddings"):
             limit = min(limit or part["original_max_position_embeddings"], part["original_max_position_embeddings"])
     return limit if limit and limit > 0 else None
+
+
+def _uneven_layer(model: Any) -> str | None:
+    """Return the class of a layer that computes something else for one token than for several (Zamba 2, Nemotron-H)."""
+    for module in model.modules():
+        if tuple(getattr(module, "time_step_limit", None) or ANY_TIME_STEP) != ANY_TIME_STEP:
+            return type(module).__name__
+    return None
+
+
+def _has_own_positions(model: Any) -> bool:
+    """Return whether positions are no plain count here: models that also see pictures work them out themselves."""
+    method = "_prepare_position_ids_for_generation"
+    return getattr(type(model), method, None) is not getattr(GenerationMixin, method, None)
 
 
 def _first_line(error: Exception) -> str:

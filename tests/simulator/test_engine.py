@@ -60,12 +60,13 @@ def test_a_token_behind_a_rejection_is_discarded_and_was_never_tested(monkeypatc
 def test_k_0_is_plain_decoding_with_the_same_seed(seed):
     target, source = unlike()
     config = RunConfig(k=0, max_new_tokens=20, seed=seed)
-    plain = [e for e in autoregress(target, [0], replace(config, k=4)) if isinstance(e, RoundTrace)]
-    zero = play(target, source, [0], k=0, max_new_tokens=20, seed=seed)
+    plain = [e for e in autoregress(target, [0, 1], replace(config, k=4)) if isinstance(e, RoundTrace)]
+    zero = play(target, source, [0, 1], k=0, max_new_tokens=20, seed=seed)
     assert untimed(plain) == untimed(zero.rounds)
     assert len(zero.rounds) == 20
     assert {t.extra.kind for t in zero.rounds} == {Kind.PLAIN}
     assert all(t.drafted == 0 and t.draft_ms == 0 for t in zero.rounds)
+    assert source.model.length == 0  # the draft read nothing
 
 
 def test_an_ngram_source_that_never_matches_is_plain_decoding():

@@ -30,6 +30,7 @@ def test_any_low_temperature_is_the_limit_and_not_nan(temperature):
     """Temperatures below float32's range became 0 on the way: 0 / 0 put NaN in every row."""
     assert row([1, 2, 3], temperature=temperature) == [0, 0, 1]
     assert row([1, 3, 3, -INF], temperature=temperature) == [0, 0.5, 0.5, 0]
+    assert row([1e9, 2e9, 3e9], temperature=temperature) == [0, 0, 1]
 
 
 def test_temperature_1_and_half_precision_logits():

@@ -63,9 +63,11 @@ def test_the_budget_counts_tokens_and_clips_the_draft(monkeypatch, k, budget, sc
         left -= len(trace.emitted)
 
 
-@pytest.mark.parametrize("wrong", [{"max_new_tokens": -1}, {"k": -1}, {"k": 17}, {"seed": -1}, {"rule": "hope"}])
+@pytest.mark.parametrize(
+    "wrong", [{"max_new_tokens": -1}, {"k": -1}, {"k": 17}, {"seed": -1}, {"seed": 10**400}, {"rule": "hope"}]
+)
 def test_wrong_settings_are_refused_before_the_first_pass(wrong):
-    """An unknown rule used to surface as a KeyError in the middle of the first round."""
+    """An unknown rule surfaced as a KeyError in the first round, a seed past a float's range as an OverflowError."""
     target = fixed(P)
     with pytest.raises(UserError):
         play(target, None, [0], **wrong)

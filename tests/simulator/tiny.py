@@ -6,20 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from simulator.drafts.base import Proposal
 from simulator.drafts.model import ModelDraft
 from simulator.measure import run_once
-from simulator.models.hf import HFModel
 from simulator.models.table import TableModel
 from simulator.records import RoundTrace, Run, RunConfig, Sampling
 from simulator.sampling import one_hot
 from simulator.uniforms import RoundUniforms
+
+if TYPE_CHECKING:
+    from simulator.models.hf import HFModel
 
 torch.set_num_threads(1)  # tiny operations; on a busy machine each would wait for the other cores
 
@@ -31,7 +33,9 @@ NEVER, ALWAYS = 1 - 2**-53, 0.0  # uniforms that fail or pass every test that ca
 
 def llama(seed: int, *, vocab: int = 128, positions: int = 256, window: int = 0, sharpness: float = 10.0) -> HFModel:
     """Return a random two-layer decoder in float32; `window` > 0 gives it sliding-window attention."""
-    from transformers import MistralConfig, MistralForCausalLM
+    from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+
+    from simulator.models.hf import HFModel
 
     sizes = dict(
         vocab_size=vocab, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
@@ -50,13 +54,13 @@ def llama(seed: int, *, vocab: int = 128, positions: int = 256, window: int = 0,
 
 def perturbed(original: HFModel, noise: float, seed: int = 99) -> HFModel:
     """Return a copy with noisy output weights: a draft that is right now and then."""
-    copy = LlamaForCausalLM(original.model.config)
+    copy = type(original.model)(original.model.config)
     copy.load_state_dict(original.model.state_dict())
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         weight = copy.lm_head.weight
         weight += noise * weight.std() * torch.randn(weight.shape, generator=generator)
-    return HFModel(copy, "noisy")
+    return type(original)(copy, "noisy")
 
 
 def fixed(row: Sequence[float], **options: object) -> TableModel:

@@ -5,22 +5,25 @@ Knows how its parts are laid out and which session signal concerns which part. C
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QSplitter, QVBoxLayout, QWidget
 
 from simulator.metrics import DEFINITIONS
+from simulator.records import StopReason
 from ui import theme
 from ui.pages.theory_panel import TheoryPanel
 from ui.plots.pq_plot import PQPlot
 from ui.plots.residual_plot import ResidualPlot
-from ui.session import Session, State
+from ui.session import Session
 from ui.stage_model import stage_numbers
+from ui.states import State
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure, Figures
 from ui.widgets.known import EVERYTHING, known
 from ui.widgets.reveal import describe
 from ui.widgets.round_cards import RoundCards
 
+PQ_HEIGHT, RESIDUAL_HEIGHT, CURVE_HEIGHT = 230, 150, 210  # px, at least; in a lower window the page scrolls
 TEXT_MS = 250  # big numbers change at most four times a second: faster ones cannot be read
 
 
@@ -34,15 +37,14 @@ class StagePage(QWidget):
         super().__init__(parent)
         self._session = session
         self._head = QLabel(wordWrap=True)
-        self._head.setFont(theme.text_font(theme.HEADLINE, bold=True))
-        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())  # two lines: nothing below it jumps
         self._head.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self._about = QLabel(self.tr("One round, as it happened: what the draft proposed, what the target thinks of "
-                                     "it, and why each token was kept or refused."))  # fmt: skip
+                                     "it, and why each token was kept or refused."), wordWrap=True)  # fmt: skip
         self._about.setProperty("muted", True)
         self.cards, self.pq, self.residual = RoundCards(), PQPlot(), ResidualPlot()
         self.figures, self.theory = Figures(), TheoryPanel()
         self._build()
+        self._dress()
         self._text_timer = QTimer(self, interval=TEXT_MS, singleShot=True)
         self._text_timer.timeout.connect(self._refresh_numbers)
         self._connect()
@@ -54,9 +56,22 @@ class StagePage(QWidget):
         self._refresh_numbers()
         self._refresh_sweep()
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of the text's size."""
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "theory"):
+            self._dress()
+        super().changeEvent(event)
+
+    def _dress(self) -> None:
+        points = QApplication.font().pointSizeF()
+        theme.set_face(self._head, theme.HEADLINE, bold=True)
+        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())  # two lines: nothing below it jumps
+        for plot, height in ((self.pq, PQ_HEIGHT), (self.residual, RESIDUAL_HEIGHT), (self.theory.plot, CURVE_HEIGHT)):
+            plot.setMinimumHeight(round(height * points / theme.TEXT))
+
     def _build(self) -> None:
-        left = _column(self._about, self._head, self.cards, (self.pq, 5), (self.residual, 3))
-        right = _column(panel(self.figures), (self.theory, 1))
+        left = column(self._about, self._head, self.cards, (self.pq, 5), (self.residual, 3))
+        right = column(panel(self.figures), (self.theory, 1))
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.addWidget(left)
         splitter.addWidget(right)
@@ -100,11 +115,28 @@ class StagePage(QWidget):
         s = self._session
         if s.playback.round is not None:
             n = s.playback.cursor.round + 1
-            return self.tr("Round {n}: ").format(n=n) + describe(s.playback.round, s.playback.reveal, self._label)
+            told = describe(s.playback.round, s.playback.reveal, self._label)
+            return self.tr("Round {n}: ").format(n=n) + told + self._ending()
+        if s.obstacle:
+            return s.obstacle
         return {
             State.EMPTY: self.tr("No models are loaded. Open a pair to begin."),
             State.LOADING: self.tr("Loading the models; the first round is possible in a moment."),
+            State.MEASURING: self.tr("Measuring; rounds can be stepped again in a moment."),
+            State.RUNNING: self.tr("Computing the first round …"),
+            State.FINISHED: self.tr("The run ended before its first round. Ctrl+R starts over."),
         }.get(s.state, self.tr("Ready. Space shows the next step, R a whole round, P plays."))
+
+    def _ending(self) -> str:
+        """Return the sentence that says why no round follows, once the last one is shown."""
+        finished = self._session.finished
+        if finished is None or not self._session.playback.at_end:
+            return ""
+        return " " + {
+            StopReason.BUDGET: self.tr("The run ends here: it has all the tokens asked for."),
+            StopReason.END_TOKEN: self.tr("The run ends here: the text has ended."),
+            StopReason.CONTEXT: self.tr("The run ends here: the target's context is full."),
+        }.get(finished.stop, self.tr("The run was stopped here."))
 
     def _numbers_soon(self) -> None:
         if not self._text_timer.isActive():
@@ -136,17 +168,20 @@ class StagePage(QWidget):
 
 
 def _number(value: float | None, decimals: int = 2, unit: str = "") -> str:
-    return "–" if value is None else f"{value:.{decimals}f}{unit}" if value >= 0.005 or not decimals else prob(value)
+    if value is None:
+        return "–"
+    return (f"{value:.{decimals}f}" if value >= 0.005 or not decimals else prob(value)) + unit
 
 
-def _column(*parts: QWidget | tuple[QWidget, int]) -> QWidget:
-    column = QWidget()
-    layout = QVBoxLayout(column)
+def column(*parts: QWidget | tuple[QWidget, int]) -> QWidget:
+    """Return the parts under one another, each with its stretch if it has one."""
+    whole = QWidget()
+    layout = QVBoxLayout(whole)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(theme.SPACE)
     for part in parts:
         layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)
-    return column
+    return whole
 
 
 def panel(widget: QWidget) -> QFrame:

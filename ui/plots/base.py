@@ -126,8 +126,6 @@ class Plot(pg.PlotWidget):
             axis.setTickFont(font)
             axis.label.setFont(font)
         self.plotItem.getAxis("left").setWidth(self._axis_width())
-        for label in (self._caption, self._message, self._key):
-            label.setFont(font)
         self.request_redraw()
 
     # Pictures

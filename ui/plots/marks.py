@@ -205,12 +205,15 @@ def _width(callout: Callout) -> float:
 
 
 def _fitting(callouts: list[Callout], width: float) -> tuple[Callout, ...]:
-    """Leave out numbers, from the box with most of them first, until all boxes fit beside each other."""
+    """Leave out numbers, from the box with most of them first, then what words say behind a colon, until all fit."""
     while callouts and sum(_width(callout) + GAP for callout in callouts) > width:
         index = max(range(len(callouts)), key=lambda i: (len(callouts[i].numbers), _width(callouts[i])))
-        if not callouts[index].numbers:
+        if callouts[index].numbers:
+            callouts[index] = replace(callouts[index], numbers=callouts[index].numbers[:-1])
+            continue
+        if ":" not in callouts[index].word:
             break
-        callouts[index] = replace(callouts[index], numbers=callouts[index].numbers[:-1])
+        callouts[index] = replace(callouts[index], word=callouts[index].word.partition(":")[0])
     return tuple(callouts)
 
 

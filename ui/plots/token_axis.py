@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
-from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
+from PySide6.QtWidgets import QApplication, QStyleOptionGraphicsItem, QWidget
 
 from ui import theme
 
@@ -76,16 +77,15 @@ class TokenAxis(pg.AxisItem):
     def _boxes(self) -> list[QRectF]:
         """Return each label's box: as wide as its text needs, never into its neighbour in the same row."""
         boxes, row = [], self._row()
-        for index, label in enumerate(self._labels):
-            room = 2 * self._room(index)
-            width = min(_metrics(label).horizontalAdvance(label.text) + 2, room)
-            boxes.append(QRectF(self._px(label.x) - width / 2, 4 + row * self._line(index), width, row))
+        places = [(self._px(label.x), self._line(i)) for i, label in enumerate(self._labels)]
+        for label, (x, line) in zip(self._labels, places, strict=True):
+            room = self._room(x, [other for other, its_line in places if its_line == line])
+            width = min(_metrics(label).horizontalAdvance(label.text) + 2, 2 * room)
+            boxes.append(QRectF(x - width / 2, 4 + row * line, width, row))
         return boxes
 
-    def _room(self, index: int) -> float:
-        """Return half the width a label may take: half way to its neighbours, and not past the edges."""
-        x = self._px(self._labels[index].x)
-        row = [self._px(label.x) for i, label in enumerate(self._labels) if self._line(i) == self._line(index)]
+    def _room(self, x: float, row: Sequence[float]) -> float:
+        """Return half the width a label at x may take: half way to its row's others, and not past the edges."""
         between = [(abs(other - x) - GAP) / 2 for other in row if other != x]
         return min([x + SPILL, self.width() - x + SPILL / 4, *between])
 
@@ -93,7 +93,7 @@ class TokenAxis(pg.AxisItem):
         return index % 2 if self._staggered and self._labels[index].is_token else 0
 
     def _row(self) -> float:
-        return QFontMetricsF(theme.token_font()).height() + 2
+        return _face(QApplication.font().pointSizeF(), False, True)[1].height() + 2
 
     def _px(self, x: float) -> float:
         (left, right), _ = self.linkedView().viewRange()
@@ -105,9 +105,15 @@ class TokenAxis(pg.AxisItem):
             painter.drawLine(QPointF(x + shift - 2, 5), QPointF(x + shift + 3, -4))
 
 
+@lru_cache(maxsize=64)  # asked for dozens of times a repaint
+def _face(points: float, bold: bool, is_token: bool) -> tuple[QFont, QFontMetricsF]:
+    font = theme.token_font(points, bold) if is_token else theme.text_font(points, bold)
+    return font, QFontMetricsF(font)
+
+
 def _font(label: TokenLabel) -> QFont:
-    return theme.token_font(bold=label.bold) if label.is_token else theme.text_font(bold=label.bold)
+    return _face(QApplication.font().pointSizeF(), label.bold, label.is_token)[0]
 
 
 def _metrics(label: TokenLabel) -> QFontMetricsF:
-    return QFontMetricsF(_font(label))
+    return _face(QApplication.font().pointSizeF(), label.bold, label.is_token)[1]

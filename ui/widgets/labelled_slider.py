@@ -9,7 +9,7 @@ import math
 from html import escape
 
 from PySide6.QtCore import QEvent, QLocale, QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QFontMetricsF, QMouseEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QHBoxLayout, QLabel, QSlider, QWidget
 
 from ui import theme
@@ -92,6 +92,17 @@ class LabelledSlider(QWidget):
             return True
         return super().eventFilter(watched, event)
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of the text's size."""
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_spin"):
+            self._dress()
+        super().changeEvent(event)
+
+    def _dress(self) -> None:
+        theme.set_face(self._spin, fixed_width=True)
+        digits = QFontMetricsF(theme.token_font()).horizontalAdvance(DIGITS)
+        self._spin.setFixedWidth(round(digits) + 2 * theme.SPACE)
+
     def _build(self, name: str, help: str) -> None:
         self._slider.setRange(0, self._steps())
         self._slider.setPageStep(max(1, self._steps() // 10))
@@ -102,8 +113,7 @@ class LabelledSlider(QWidget):
         self._spin.setKeyboardTracking(False)  # a half-typed number is not a value
         self._spin.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
         self._spin.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self._spin.setFont(theme.token_font())
-        self._spin.setFixedWidth(self._spin.fontMetrics().horizontalAdvance(DIGITS) + 2 * theme.SPACE)
+        self._dress()
         for widget in (self._slider, self._spin):
             widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             widget.setAccessibleName(name)

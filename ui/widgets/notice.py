@@ -6,7 +6,7 @@ Knows: how a message reads. Does not know: its cause, or what happens after a cl
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetricsF, QGuiApplication
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -24,7 +24,7 @@ from ui import theme
 SIGNS = {"error": "✗", "info": "i"}
 COLOURS = {"error": "excess", "info": "missed"}
 BAR = 10  # px; the progress bar's height
-SIGN = 24  # px; the round sign before the sentence
+SIGN = 24  # px, at least; the round sign before the sentence
 DETAILS_HEIGHT = 120  # px; longer details scroll
 
 
@@ -85,13 +85,14 @@ class Notice(QFrame):
         self._title.setStyleSheet(f"font-size: {size * 1.1:.1f}pt; font-weight: 600; color: {colours.text};")
         self._details.setFont(theme.token_font(size * 0.95))
         self._details.setStyleSheet(f"color: {colours.muted}; background: transparent;")
+        side = max(SIGN, round(QFontMetricsF(theme.text_font(bold=True)).height()) + 4)
+        self._sign.setFixedSize(side, side)
         self._sign.setStyleSheet(
             f"background: {getattr(colours, COLOURS[self._kind])}; color: {colours.window};"
-            f" border-radius: {SIGN // 2}px; font-weight: 700;"
+            f" border-radius: {side // 2}px; font-weight: 700;"
         )
 
     def _arrange(self) -> None:
-        self._sign.setFixedSize(SIGN, SIGN)
         self._sign.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._sign.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
         head = QHBoxLayout()

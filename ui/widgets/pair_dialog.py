@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET, Entry, find, scan
+from simulator.errors import UserError
 from simulator.loading import DTYPES
 
 
@@ -47,9 +48,12 @@ class PairDialog(QDialog):
         self._device, self._dtype = QComboBox(editable=True), QComboBox()
         self._device.addItems(["auto", "cpu", "cuda", "mps"])
         self._dtype.addItems(DTYPES)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Open | QDialogButtonBox.StandardButton.Cancel)
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
+        kinds = QDialogButtonBox.StandardButton
+        self._buttons = QDialogButtonBox(kinds.Open | kinds.Cancel)
+        self._buttons.accepted.connect(self.accept)
+        self._buttons.rejected.connect(self.reject)
+        self._target.currentIndexChanged.connect(self._check)
+        self._check()
         form = QFormLayout()
         form.addRow(self.tr("Target p"), self._with_folder_button(self._target))
         form.addRow(self.tr("Draft q"), self._with_folder_button(self._draft))
@@ -58,7 +62,7 @@ class PairDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.addLayout(form)
         layout.addWidget(self._problem)
-        layout.addWidget(buttons)
+        layout.addWidget(self._buttons)
 
     @property
     def choice(self) -> tuple[str, str | None, str, str]:
@@ -77,6 +81,12 @@ class PairDialog(QDialog):
         model = combo.model()
         if entry.problem and isinstance(model, QStandardItemModel):
             model.item(index).setEnabled(False)
+
+    def _check(self) -> None:
+        """Allow Open only with a target that can be used."""
+        item = self._target.model().item(self._target.currentIndex()) if self._target.count() else None
+        usable = item is not None and item.isEnabled()
+        self._buttons.button(QDialogButtonBox.StandardButton.Open).setEnabled(usable)
 
     def _select(self, combo: QComboBox, wanted: str) -> None:
         """Select an entry by name or folder; one that is not listed is added."""
@@ -103,7 +113,11 @@ class PairDialog(QDialog):
             self._offer(combo, folder)
 
     def _offer(self, combo: QComboBox, folder: str) -> None:
-        entry = find(folder)
+        try:
+            entry = find(folder)
+        except UserError as error:
+            self._problem.setText(str(error))
+            return
         self._problem.setText(entry.problem or "")
         if entry.problem is None:
             self._add(combo, entry)

@@ -55,6 +55,12 @@ class RibbonLegend(QWidget):
         """Return the same: a legend with words missing explains nothing."""
         return self.sizeHint()
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of font or theme."""
+        self.updateGeometry()
+        self.update()
+        super().changeEvent(event)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the words."""
         with painting(self) as painter:

@@ -22,7 +22,7 @@ from ui.widgets.origin import definition
 from ui.widgets.reveal import Reveal, why
 
 GAP = 6  # px between cards
-WIDEST = 176  # px at scale 1; a single card need not fill the window
+WIDEST = 236  # px at scale 1; a single card need not fill the window
 
 
 def shares(count: int, current: int, width: float, full: float, narrow: float, widest: float) -> list[float]:
@@ -42,6 +42,7 @@ class RoundCards(QWidget):
     """One card for each drafted token and one for the extra token of a round."""
 
     position_chosen = Signal(int)  # 1, 2, ...
+    beyond = Signal(int)  # an arrow key at the first card (-1) or at the last one (+1)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -112,7 +113,7 @@ class RoundCards(QWidget):
             self.position_chosen.emit(self._cards[index].position)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Ask for a neighbour with the arrow keys, for the ends with Home and End."""
+        """Ask for a neighbour with the arrow keys, for the ends with Home and End; beyond the ends is another round."""
         choices = sorted({c.position for c in self._cards if c.position is not None})
         keys = Qt.Key
         wanted = {
@@ -125,6 +126,8 @@ class RoundCards(QWidget):
             super().keyPressEvent(event)
         elif wanted in choices and wanted != self._position:
             self.position_chosen.emit(wanted)
+        elif choices and not choices[0] <= wanted <= choices[-1]:
+            self.beyond.emit(-1 if wanted < choices[0] else 1)
 
     def event(self, event: QEvent) -> bool:
         """Give tooltips for the row under the mouse."""

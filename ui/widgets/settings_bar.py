@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -25,11 +25,15 @@ from PySide6.QtWidgets import (
 
 from simulator.parameters import PARAMETERS
 from simulator.records import RunConfig
+from simulator.rules import CARDS
 from simulator.verify import RULES
 from ui import theme
+from ui.widgets.flow_layout import FlowLayout
 
 LARGEST = 2**31 - 1  # QSpinBox holds 32 bits
-SOURCES = {"model": "draft model", "ngram": "n-gram lookup"}
+SOURCES = {"model": "model", "ngram": "n-gram"}
+RULE_LETTERS = 13  # the longer names of rules are cut; the list shows them whole
+SEED_DIGITS = "0" * 6
 FILTERS = ("top_k", "top_p", "min_p", "max_new_tokens")
 
 
@@ -58,32 +62,23 @@ class SettingsBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._boxes: dict[str, QAbstractSpinBox] = {}
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(theme.SPACE // 2)
-        self.source = self._choice(
-            layout,
-            self.tr("draft"),
-            SOURCES,
-            "source",
-            self.tr(
-                "Where drafted tokens come from: a second, smaller model, or the text itself (n-gram prompt lookup)."
-            ),
+        layout = FlowLayout(self, theme.SPACE - 2)
+        self.source = self._choice(SOURCES, "source", self.tr("draft"))
+        self.source.setToolTip(
+            self.tr("Where drafted tokens come from: a smaller model, or the text itself (n-gram prompt lookup).")
         )
-        self.rule = self._choice(
-            layout,
-            self.tr("rule"),
-            dict.fromkeys(RULES, "ratio + residual"),
-            "rule",
-            self.tr(
-                "exact: accept with min(1, p/q), after a rejection draw from norm(max(0, p - q)); the output law is p."
-            ),
-        )
+        self.rule = self._choice({name: CARDS[name].title for name in RULES}, "rule", self.tr("rule"))
+        for i, name in enumerate(RULES):
+            card = CARDS[name]
+            self.rule.setItemData(i, f"{card.statement} {card.why} ({card.lossless})", Qt.ItemDataRole.ToolTipRole)
+        self.rule.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.rule.setMinimumContentsLength(RULE_LETTERS)
+        layout.addWidget(_captioned(self.tr("draft"), self.source))
+        layout.addWidget(_captioned(self.tr("rule"), self.rule))
         for name, caption in (("k", "k"), ("temperature", "T"), ("seed", self.tr("seed"))):
-            layout.addWidget(self._caption(caption))
-            layout.addWidget(self._number(name))
-        self._boxes["seed"].setMaximumWidth(96)
+            layout.addWidget(_captioned(caption, self._number(name)))
         layout.addWidget(self._filters())
+        self._dress()
 
     def set_config(self, config: RunConfig) -> None:
         """Show these settings without reporting them as changes."""
@@ -95,27 +90,43 @@ class SettingsBar(QWidget):
         for combo, value in ((self.source, config.source), (self.rule, config.rule)):
             with QSignalBlocker(combo):
                 combo.setCurrentIndex(combo.findData(value))
+        self.rule.setToolTip(str(self.rule.currentData(Qt.ItemDataRole.ToolTipRole)))
         s = config.sampling
+        self._boxes["seed"].setEnabled(s.temperature > 0)
+        self._boxes["seed"].setToolTip(self._seed_help(s.temperature))
         active = [t for t, on in ((f"top-k {s.top_k}", s.top_k), (f"top-p {s.top_p:g}", s.top_p < 1),
                                   (f"min-p {s.min_p:g}", s.min_p)) if on]  # fmt: skip
         self._filter_button.setText(", ".join(active) or self.tr("no filters"))
 
-    def _choice(self, layout: QHBoxLayout, caption: str, items: dict[str, str], field: str, help: str) -> QComboBox:
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of the text's size."""
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_filter_button"):
+            self._dress()
+        super().changeEvent(event)
+
+    def _dress(self) -> None:
+        seed = self._boxes["seed"]
+        seed.setMaximumWidth(seed.fontMetrics().horizontalAdvance(SEED_DIGITS) + 4 * theme.SPACE)
+
+    def set_draft_available(self, available: bool) -> None:
+        """Offer a draft model as the source, or not where the pair has none."""
+        item = self.source.model().item(self.source.findData("model"))
+        item.setEnabled(available)
+        item.setToolTip("" if available else self.tr("This pair has no draft model. Open one with a draft."))
+
+    def _seed_help(self, temperature: float) -> str:
+        if temperature > 0:
+            return f"{PARAMETERS['seed'].label}: {PARAMETERS['seed'].help}"
+        return self.tr("At temperature 0 every draw is certain, so the seed has no effect.")
+
+    def _choice(self, items: dict[str, str], field: str, name: str) -> QComboBox:
         combo = QComboBox()
         for value, text in items.items():
             combo.addItem(text, value)
-        combo.setToolTip(help)
-        combo.setAccessibleName(caption)
+        combo.setMaxVisibleItems(len(items))
+        combo.setAccessibleName(name)
         combo.currentIndexChanged.connect(lambda: self.changed.emit(field, combo.currentData()))
-        layout.addWidget(self._caption(caption))
-        layout.addWidget(combo)
         return combo
-
-    def _caption(self, text: str) -> QLabel:
-        label = QLabel(text)
-        label.setProperty("muted", True)
-        label.setContentsMargins(theme.SPACE // 2, 0, 0, 0)
-        return label
 
     def _number(self, name: str) -> QWidget:
         box = self._boxes[name] = number_box(name)
@@ -136,6 +147,19 @@ class SettingsBar(QWidget):
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         button.setToolTip(self.tr("Top-k, top-p and min-p cut p and q alike; also the length of a run."))
         return button
+
+
+def _captioned(caption: str, control: QWidget) -> QWidget:
+    """Return the control behind its caption, as one part of the bar."""
+    part, label = QWidget(), QLabel(caption)
+    label.setProperty("muted", True)
+    label.setBuddy(control)
+    row = QHBoxLayout(part)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(theme.SPACE // 2)
+    row.addWidget(label)
+    row.addWidget(control)
+    return part
 
 
 def with_change(config: RunConfig, field: str, value: Any) -> dict[str, Any]:

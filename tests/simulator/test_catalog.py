@@ -1,0 +1,196 @@
+"""What models are on this computer, and one sentence for each that cannot be used; nothing is asked of the network."""
+
+import json
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from simulator import catalog
+from simulator.catalog import find, folder_problem, hub_cache, read_entry, safetensors_header, scan
+from simulator.errors import UserError
+from tests.simulator.folders import VOCAB, edit_json, save, with_header
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    return save(tmp_path_factory.mktemp("models") / "whole")
+
+
+@pytest.fixture
+def copy(whole, tmp_path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "copy"))
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    """No network, an empty hub cache, an empty folder of bundled models."""
+
+    def refuse(*_args, **_kwargs):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(catalog.scan, "__defaults__", (tmp_path / "bundled",))
+
+
+def test_a_whole_folder_is_described_from_its_headers(whole):
+    entry = read_entry(whole, "whole")
+    assert (entry.name, entry.architecture, entry.problem) == ("whole", "LlamaForCausalLM", None)
+    assert (entry.vocab, entry.max_length, entry.dtype) == (VOCAB, 128, "F32")
+    per_layer = 32 * 32 * 2 + 32 * 16 * 2 + 3 * 32 * 64 + 2 * 32
+    assert entry.parameters == 2 * VOCAB * 32 + 2 * per_layer + 32
+    assert entry.disk_bytes == (whole / "model.safetensors").stat().st_size
+
+
+def remove(name):
+    return lambda folder: (folder / name).unlink()
+
+
+def only_pickles(folder):
+    remove("model.safetensors")(folder)
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+
+
+def cut_off(folder):
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def missing_shard(folder):
+    shutil.rmtree(folder)
+    save(folder, shard="20KB")
+    next(folder.glob("model-00002-of-*.safetensors")).unlink()
+
+
+def weights(data):
+    return lambda folder: (folder / "model.safetensors").write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (shutil.rmtree, "There is no folder"),
+        (lambda folder: (shutil.rmtree(folder), folder.write_text("hello")), "is a file; give the folder"),
+        (remove("config.json"), "has no config.json"),
+        (lambda folder: (folder / "config.json").write_text("{"), "config.json is not readable JSON"),
+        (lambda folder: (folder / "config.json").write_text("[1]"), "config.json is not readable JSON"),
+        (lambda folder: edit_json(folder / "config.json", auto_map={"AutoModel": "x.Y"}), "Python code"),
+        (remove("model.safetensors"), "holds no weights"),
+        (only_pickles, "only pickled weights (pytorch_model.bin)"),
+        (missing_shard, "lacks model-00002-of-"),
+        (lambda folder: (folder / "model.safetensors.index.json").write_text("{}"), "lacks a readable"),
+        (remove("tokenizer.json"), "has no tokenizer.json"),
+        (cut_off, "bytes where its header promises"),
+        (weights(b""), "is cut off or is not a safetensors file"),
+        (weights(b"\xff" * 64), "is cut off or is not a safetensors file"),
+        (weights(b"\x04\0\0\0\0\0\0\0oops"), "has no readable safetensors header"),
+        (weights(with_header([])), "has no readable safetensors header"),
+        (weights(with_header({"w": {"shape": [1]}})), "has no readable safetensors header"),
+        (weights(with_header({"w": 3})), "has no readable safetensors header"),
+    ],
+)
+def test_each_damage_has_its_sentence(copy, damage, sentence):
+    damage(copy)
+    problem = read_entry(copy, "copy").problem
+    assert sentence in problem
+    assert "\n" not in problem
+    assert problem.endswith(".")
+
+
+def test_a_header_is_read_without_the_weights(whole):
+    header = safetensors_header(whole / "model.safetensors")
+    assert header["lm_head.weight"]["shape"] == [VOCAB, 32]
+
+
+NAMES = ["my model", "modèle é", "模型", "🦙 model", "x" * 200, "a.b", "50%", "--draft"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_folder_names_are_found_by_name_and_by_path(whole, tmp_path, monkeypatch, name):
+    folder = tmp_path / "bundled" / name
+    shutil.copytree(whole, folder)
+    assert [e.name for e in scan()] == [name]
+    assert find(name).problem is None
+    assert find(str(folder)).path == folder
+    monkeypatch.chdir(folder.parent)
+    assert find(f"./{name}").name == name
+
+
+@pytest.mark.parametrize("name", ["nothing", "x" * 300, "a\0b", "~nobody-of-this-name/x", "\udcff", "org/name"])
+def test_a_name_that_nothing_has_is_refused_with_the_names_there_are(whole, tmp_path, name):
+    """A name longer than the file system allows, or with an unknown user, ended in a traceback."""
+    shutil.copytree(whole, tmp_path / "bundled" / "good")
+    with pytest.raises(UserError, match=r"There is no model .* Models on this computer: good\."):
+        find(name)
+
+
+def test_a_tilde_is_the_home_folder(whole, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shutil.copytree(whole, tmp_path / "mine")
+    assert find("~/mine").problem is None
+
+
+def test_the_scan_lists_usable_and_unusable_folders_and_skips_hidden_ones(whole, tmp_path):
+    bundled = tmp_path / "bundled"
+    shutil.copytree(whole, bundled / "good")
+    for name in ("empty", ".hidden", "__pycache__"):
+        (bundled / name).mkdir(parents=True)
+    (bundled / "train.py").write_text("")
+    assert {e.name: e.problem is None for e in scan()} == {"good": True, "empty": False}
+    assert scan(tmp_path / "nowhere") == []
+
+
+def snapshot(hub: Path, repo: str, revision: str, whole: Path, when: int) -> Path:
+    folder = hub / f"models--{repo.replace('/', '--')}" / "snapshots" / revision
+    shutil.copytree(whole, folder)
+    os.utime(folder / "config.json", (when, when))
+    return folder
+
+
+def test_the_newest_snapshot_of_each_cached_model_is_listed_by_its_hub_id(whole, tmp_path):
+    hub = tmp_path / "hub"
+    snapshot(hub, "org/tiny", "aaaa", whole, 1000)
+    newest = snapshot(hub, "org/tiny", "bbbb", whole, 2000)
+    snapshot(hub, "gpt9", "cccc", whole, 1000)
+    assert [(e.name, e.path.name) for e in scan()] == [("gpt9", "cccc"), ("org/tiny", "bbbb")]
+    assert find("org/tiny").path == newest
+
+
+def test_a_link_to_a_deleted_file_is_that_entrys_problem_and_no_crash(whole, tmp_path):
+    """A half-deleted hub cache holds links without targets: the whole list of models ended in a traceback."""
+    folder = snapshot(tmp_path / "hub", "org/broken", "aaaa", whole, 1000)
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to(tmp_path / "gone")
+    [entry] = scan()
+    assert "No such file" in entry.problem
+    (folder / "config.json").unlink()
+    (folder / "config.json").symlink_to(tmp_path / "gone")
+    assert scan() == []
+
+
+def test_the_hub_cache_is_where_the_library_would_look(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert hub_cache() == tmp_path / "hub"
+    monkeypatch.setenv("HF_HUB_CACHE", "~/a")
+    assert hub_cache() == tmp_path / "a"
+    monkeypatch.delenv("HF_HUB_CACHE")
+    monkeypatch.delenv("HF_HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert hub_cache() == tmp_path / ".cache/huggingface/hub"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert hub_cache() == Path("/x/huggingface/hub")
+    monkeypatch.setenv("HF_HOME", "/h")
+    assert hub_cache() == Path("/h/hub")
+
+
+def test_a_verdict_follows_the_files_as_they_are_now(copy):
+    assert folder_problem(copy) is None
+    kept = (copy / "config.json").read_text("utf-8")
+    (copy / "config.json").write_text("{")
+    assert folder_problem(copy)
+    (copy / "config.json").write_text(kept)
+    assert folder_problem(copy) is None
+    assert json.loads(kept)["vocab_size"] == VOCAB

@@ -1,0 +1,245 @@
+"""From a folder to a pair that runs, or to one sentence; never a random weight, foreign code or the network."""
+
+import pickle
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+
+from simulator import loading
+from simulator.engine import Stopped
+from simulator.errors import UserError
+from simulator.loading import Pair, Progress, choose_device, choose_dtype, content_hash, load_pair
+from simulator.records import Sampling
+from tests.simulator.folders import VOCAB, edit_json, edit_weights, save
+from tests.simulator.tiny import play
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    return save(tmp_path_factory.mktemp("models") / "whole")
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory) -> Path:
+    return save(tmp_path_factory.mktemp("models") / "other", seed=1)
+
+
+@pytest.fixture
+def copy(whole, tmp_path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "copy"))
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    def refuse(*_args, **_kwargs):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+
+
+def load(target: Path | str, draft: Path | str | None = None, **options) -> Pair:
+    *progress, pair = load_pair(str(target), None if draft is None else str(draft), device="cpu", **options)
+    assert [type(p) for p in progress] == [Progress] * (3 if draft is None else 4)
+    assert [p.fraction for p in progress] == sorted(p.fraction for p in progress)
+    return pair
+
+
+def refusal(target: Path | str, draft: Path | str | None = None) -> str:
+    with pytest.raises(UserError) as caught:
+        load(target, draft)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert "Traceback" not in sentence
+    return sentence
+
+
+def test_a_pair_is_loaded_with_its_weights_and_runs(whole, other):
+    pair = load(whole, other)
+    assert (pair.target.device, pair.target.dtype, pair.target.model.vocab) == ("cpu", "float32", VOCAB)
+    assert pair.target.model.max_length == 128
+    assert pair.end_tokens == {1}
+    saved = loading.find(str(whole)).path / "model.safetensors"
+    from safetensors.torch import load_file
+
+    weights = dict(pair.target.model.model.named_parameters())
+    assert all(torch.equal(weights[name].data, w) for name, w in load_file(saved).items())
+    assert pair.texts.decode(pair.encode("the quick é 模型 🦙")).endswith("the quick é 模型 🦙")
+    for name in ("model", "ngram"):
+        run = play(
+            pair.target.model, pair.source(name, Sampling()), pair.encode("to be or not to be"), max_new_tokens=9
+        )
+        assert len(run.tokens) == 9
+    with pytest.raises(UserError, match="no draft source 'hope'"):
+        pair.source("hope", Sampling())
+
+
+def test_an_empty_prompt_is_the_start_token_where_there_is_one(whole, copy):
+    pair = load(whole)
+    assert pair.encode("") == [0]
+    assert len(play(pair.target.model, None, pair.encode(""), k=0, max_new_tokens=2).tokens) == 2
+    edit_json(copy / "tokenizer_config.json", bos_token=None)
+    with pytest.raises(UserError, match="prompt is empty"):
+        play(load(copy).target.model, None, load(copy).encode(""), k=0)
+
+
+def test_without_a_draft_only_sources_that_need_none_work(whole):
+    pair = load(whole)
+    assert pair.draft is None
+    assert pair.source("ngram", Sampling()).name == "ngram"
+    with pytest.raises(UserError, match="needs a draft model"):
+        pair.source("model", Sampling())
+
+
+def test_both_models_may_be_the_same_folder(whole):
+    pair = load(whole, whole)
+    run = play(pair.target.model, pair.source("model", Sampling()), pair.encode("fox"), k=4, max_new_tokens=20)
+    assert sum(t.accepted for t in run.rounds) == sum(t.drafted for t in run.rounds) == 16
+
+
+@pytest.mark.parametrize("name", ["my model", "模型 é 🦙", "y" * 200])
+def test_odd_folder_names_are_loaded(whole, tmp_path, name):
+    assert load(shutil.copytree(whole, tmp_path / name)).target.entry.name == name
+
+
+def test_shards_are_loaded_as_one(tmp_path, whole):
+    sharded = save(tmp_path / "sharded", shard="20KB")
+    assert len(list(sharded.glob("*.safetensors"))) > 1
+    ids = [5, 6, 7]
+    models = [load(folder).target.model for folder in (sharded, whole)]
+    assert torch.equal(*(model.extend(ids) for model in models))
+
+
+class Marker:
+    """Pickles to something that creates a file when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_pickle_is_never_opened(copy, tmp_path, beside):
+    marker = tmp_path / "opened"
+    for name in ("pytorch_model.bin", "model.pt", "adapter.pkl"):
+        (copy / name).write_bytes(pickle.dumps(Marker(marker)))
+    if beside:
+        load(copy)
+    else:
+        (copy / "model.safetensors").unlink()
+        assert "only pickled weights" in refusal(copy)
+    assert not marker.exists()
+
+
+def test_code_from_the_model_folder_is_never_run(whole, copy, tmp_path):
+    marker = tmp_path / "ran"
+    (copy / "modeling_evil.py").write_text(f"open({str(marker)!r}, 'w')")
+    edit_json(copy / "config.json", auto_map={"AutoModelForCausalLM": "modeling_evil.Model"})
+    assert "Python code" in refusal(copy)
+    shutil.copy(whole / "config.json", copy / "config.json")
+    edit_json(copy / "tokenizer_config.json", auto_map={"AutoTokenizer": ["modeling_evil.T", None]})
+    assert load(copy).texts.decode([5])
+    assert not marker.exists()
+
+
+def test_a_missing_weight_is_refused_by_name_and_not_made_up(copy):
+    edit_weights(copy, lambda weights: weights.pop("model.layers.1.mlp.up_proj.weight"))
+    sentence = refusal(copy)
+    assert "1 missing weight(s)" in sentence
+    assert "model.layers.1.mlp.up_proj.weight" in sentence
+
+
+def test_a_weight_that_the_architecture_does_not_have_is_refused(copy):
+    edit_weights(copy, lambda weights: weights.update({"model.layers.7.extra": torch.zeros(2)}))
+    assert "unexpected weight(s), such as model.layers.7.extra" in refusal(copy)
+
+
+def test_a_weight_of_another_shape_is_refused(copy):
+    edit_json(copy / "config.json", intermediate_size=48)
+    assert "copy" in refusal(copy)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_a_weight_that_is_not_finite_is_refused_by_name(copy, value):
+    edit_weights(copy, lambda weights: weights["model.norm.weight"].__setitem__(3, value))
+    assert "values in model.norm.weight that are not finite" in refusal(copy)
+
+
+@pytest.mark.parametrize("part", ["target", "draft"])
+def test_damage_is_refused_whichever_model_has_it(whole, copy, part):
+    file = copy / "model.safetensors"
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    assert "copy it again" in refusal(*((copy, whole) if part == "target" else (whole, copy)))
+
+
+def test_different_vocabularies_are_refused_with_sizes_and_ids(tmp_path, whole):
+    smaller = save(tmp_path / "smaller", vocab=280)
+    sentence = refusal(whole, smaller)
+    assert "280" in sentence
+    assert "300" in sentence
+    assert "differ in" in sentence
+    same_size = save(tmp_path / "same size", extra="zebra quartz ")
+    assert "(300 and 300 entries) differ in" in refusal(whole, same_size)
+
+
+def test_the_verdict_follows_the_files_as_they_are_now(tmp_path, whole, copy):
+    different = save(tmp_path / "different", extra="zebra quartz ")
+    load(whole, copy)
+    shutil.copy(different / "tokenizer.json", copy / "tokenizer.json")
+    assert "differ in" in refusal(whole, copy)
+    shutil.copy(whole / "tokenizer.json", copy / "tokenizer.json")
+    load(whole, copy)
+
+
+def test_a_tokenizer_that_cannot_be_read_is_refused(copy):
+    (copy / "tokenizer.json").write_text("{}")
+    assert "okenizer" in refusal(copy)
+
+
+@pytest.mark.parametrize(("declared", "ends"), [([1, 106], {1, 106}), (7, {7}), (None, {1})])
+def test_every_declared_end_token_ends(copy, declared, ends):
+    """Models with a list of end tokens stopped on only one of them."""
+    edit_json(copy / "generation_config.json", eos_token_id=declared)
+    assert load(copy).end_tokens == ends
+
+
+def test_a_stop_between_the_steps_ends_the_loading(whole, other):
+    calls = []
+
+    def checkpoint():
+        calls.append(1)
+        if len(calls) == 3:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        list(load_pair(str(whole), str(other), device="cpu", checkpoint=checkpoint))
+
+
+def test_devices_and_dtypes():
+    assert choose_device("cpu") == "cpu"
+    for wrong in ("cuda:99", "nonsense", ""):
+        with pytest.raises(UserError, match="choose auto or cpu"):
+            choose_device(wrong)
+    assert [choose_dtype("auto", d) for d in ("cpu", "cpu:0", "cuda", "mps")] == ["float32"] * 2 + ["bfloat16"] * 2
+    assert choose_dtype("float16", "cpu") == "float16"
+    with pytest.raises(UserError, match="'int3' is not known"):
+        choose_dtype("int3", "cpu")
+
+
+def test_probabilities_are_float32_whatever_the_dtype_of_the_weights(whole):
+    pair = load(whole, dtype="bfloat16")
+    assert pair.target.model.dtype is torch.bfloat16
+    run = play(pair.target.model, pair.source("ngram", Sampling()), pair.encode("fox"), max_new_tokens=4)
+    assert run.rounds[0].positions[0].bars.p.dtype.name == "float32"
+
+
+def test_the_content_hash_changes_with_the_weights_and_not_with_the_place(whole, copy, other):
+    assert content_hash(whole) == content_hash(copy)
+    assert len({content_hash(whole), content_hash(other)}) == 2
+    edit_weights(copy, lambda weights: weights["model.norm.weight"].__setitem__(0, 2.0))
+    assert content_hash(whole) != content_hash(copy)

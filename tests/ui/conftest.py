@@ -1,0 +1,93 @@
+"""Every test of the window cleans up behind itself; sessions and windows with a stub pair."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+import shiboken6
+from PySide6.QtCore import QCoreApplication, QEvent, QTimer, QtMsgType
+from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QWidget
+
+from tests.ui.stub import PROMPT, loader, stub_pair
+from ui import theme
+from ui.main_window import MainWindow
+from ui.session import Session, State
+
+HARMLESS = (
+    "This plugin does not support",  # Qt's offscreen platform, of size hints and stacking
+    "Mouse event",  # QtTest, of clicks that a plot lets through to its page
+)
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind(qapp, qtlog):
+    """Fail a test that leaves a thread, a running timer or a window alive, or that made Qt complain."""
+    before, windows = set(threading.enumerate()), set(_windows())
+    yield
+    for _ in range(2):  # the second time for what the first one set free
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        QApplication.processEvents()
+    threads = [t.name for t in set(threading.enumerate()) - before]
+    left = {"threads": threads, "timers": _running_timers() and gc.collect() and _running_timers(),
+            "windows": [repr(w) for w in _windows() if w not in windows],
+            "messages": _complaints(qtlog.records)}  # fmt: skip
+    assert not any(left.values()), left
+    assert theme.current().name == "dark", "the theme is the application's: put it back"
+
+
+def _complaints(records) -> list[str]:
+    bad = (r.message for r in records if r.type is not QtMsgType.QtDebugMsg)
+    return [message for message in bad if not message.startswith(HARMLESS)]
+
+
+def _windows() -> list[QWidget]:
+    return [w for w in QApplication.topLevelWidgets() if w.isVisible() or isinstance(w, QMainWindow | QDialog)]
+
+
+def _running_timers() -> list[str]:
+    timers = (o for o in gc.get_objects() if type(o) is QTimer)
+    return [f"{t.interval()} ms of {t.parent()!r}" for t in timers if shiboken6.isValid(t) and t.isActive()]
+
+
+@pytest.fixture
+def until(qtbot):
+    """Let the window live until something is true; patient, because other processes must not fail a test."""
+    return lambda true: qtbot.waitUntil(lambda: bool(true()), timeout=60_000)
+
+
+@pytest.fixture
+def new_session(monkeypatch, until):
+    """Make sessions with a pair loaded (`pair=None`: nothing); closed after the test."""
+    sessions = []
+
+    def make(pair=stub_pair, prompt=PROMPT, **config) -> Session:
+        session = Session()
+        sessions.append(session)
+        session.configure(prompt=prompt, **config)
+        if pair is not None:
+            monkeypatch.setattr("ui.session.load_job", loader({"stub": pair}))
+            session.load("stub", None)
+            until(lambda: session.state is State.READY)
+        return session
+
+    yield make
+    for session in sessions:
+        session.close()
+        session.deleteLater()
+
+
+@pytest.fixture
+def new_window(new_session, qtbot):
+    """Make windows, shown, around sessions as `new_session` makes them."""
+
+    def make(*args, size=(1280, 800), **kwargs) -> MainWindow:
+        window = MainWindow(new_session(*args, **kwargs))
+        qtbot.addWidget(window)
+        window.resize(*size)
+        window.show()
+        qtbot.waitExposed(window)
+        return window
+
+    return make

@@ -10,6 +10,10 @@ from collections.abc import Sequence
 from simulator.errors import UserError
 from simulator.parameters import PARAMETERS, Parameter
 
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # NumPy's products here are tiny, and its threads spin beside torch's
+
 PAGES = ("stage", "exactness", "acceptance", "cost", "worth", "runs")
 
 

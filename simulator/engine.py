@@ -104,7 +104,8 @@ def autoregress(
     clock: Clock = time.perf_counter,
 ) -> Generator[Event, None, None]:
     """Decode plainly, one target pass a token: the baseline, as rounds that draft nothing."""
-    return speculate(target, None, prompt, replace(config, k=0), checkpoint=checkpoint, clock=clock)
+    plain = replace(config, k=0, rule="exact")  # the target's own sampling, whatever rule it is compared with
+    return speculate(target, None, prompt, plain, checkpoint=checkpoint, clock=clock)
 
 
 def decode_round(

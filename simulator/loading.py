@@ -23,6 +23,7 @@ from simulator.text import TokenTexts
 if TYPE_CHECKING:
     from simulator.models.hf import HFModel
     from simulator.models.llama import LlamaDecoder
+    from simulator.models.small import SmallDecoder
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # what matters of its warnings is an error here
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -37,7 +38,7 @@ class Loaded:
     """A model ready to run."""
 
     entry: Entry
-    model: HFModel | LlamaDecoder
+    model: HFModel | LlamaDecoder | SmallDecoder
     device: str
     dtype: str
 

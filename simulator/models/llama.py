@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from simulator.models.hf import HFModel
+from simulator.models.small import MOST_PARAMETERS, SmallDecoder
 
 FIRST_CAPACITY = 512  # cached tokens; doubled when they run out
 
@@ -135,9 +136,12 @@ def suits(model: Any) -> bool:
     )
 
 
-def decoder_for(model: Any, name: str) -> HFModel | LlamaDecoder:
-    """Return the lean path where it computes the model, else the general one."""
-    return LlamaDecoder(model.eval(), name) if suits(model) else HFModel(model, name)
+def decoder_for(model: Any, name: str) -> HFModel | LlamaDecoder | SmallDecoder:
+    """Return the path with the least overhead that computes the model; the general one where no other does."""
+    if not suits(model):
+        return HFModel(model, name)
+    small = model.device.type == "cpu" and model.num_parameters() <= MOST_PARAMETERS
+    return SmallDecoder(model.eval(), name) if small else LlamaDecoder(model.eval(), name)
 
 
 def _joined(*layers: torch.nn.Linear) -> torch.Tensor:

@@ -8,9 +8,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from simulator.drafts.model import ModelDraft
 from simulator.engine import autoregress, speculate
-from simulator.models import llama
+from simulator.models import llama, small
 from simulator.models.hf import HFModel
 from simulator.models.llama import LlamaDecoder, decoder_for, suits
+from simulator.models.small import SmallDecoder
 from simulator.records import RoundTrace, RunConfig, Sampling
 
 SHAPES = {
@@ -36,11 +37,19 @@ def ids(n: int, seed: int = 1) -> list[int]:
     return torch.randint(128, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
 
 
+LEAN = (LlamaDecoder, SmallDecoder)
+
+
+@pytest.fixture(params=LEAN, ids=lambda kind: kind.__name__)
+def decoder(request):
+    return request.param
+
+
 @pytest.fixture(params=SHAPES)
-def both(request):
-    """Return the oracle and the lean path over two copies of one model: the lean path rearranges its weights."""
+def both(request, decoder):
+    """Return the oracle and a lean path over two copies of one model: fusing rearranges its weights."""
     changes = SHAPES[request.param]
-    return HFModel(build(**changes), "oracle"), LlamaDecoder(build(**changes), "lean")
+    return HFModel(build(**changes), "oracle"), decoder(build(**changes), "lean")
 
 
 def test_logits_equal_the_oracles_for_every_cut(both):
@@ -79,9 +88,10 @@ def test_fusing_holds_no_second_copy_of_the_weights():
     assert attention.k_proj.weight.untyped_storage().data_ptr() == lean._layers[0].qkv.untyped_storage().data_ptr()
 
 
-def test_caches_and_tables_grow_with_the_text(monkeypatch):
-    monkeypatch.setattr(llama, "FIRST_CAPACITY", 8)
-    oracle, lean = HFModel(build(), "oracle"), LlamaDecoder(build(), "lean")
+def test_caches_and_tables_grow_with_the_text(monkeypatch, decoder):
+    for module in (llama, small):
+        monkeypatch.setattr(module, "FIRST_CAPACITY", 8)
+    oracle, lean = HFModel(build(), "oracle"), decoder(build(), "lean")
     text = ids(50)
     for token in text:
         last = lean.extend([token])
@@ -89,15 +99,15 @@ def test_caches_and_tables_grow_with_the_text(monkeypatch):
 
 
 @pytest.mark.parametrize("k", range(9))
-def test_greedy_speculation_equals_greedy_decoding_of_the_oracle(k):
+def test_greedy_speculation_equals_greedy_decoding_of_the_oracle(k, decoder):
     config = RunConfig(k=k, sampling=Sampling(temperature=0), max_new_tokens=64)
-    draft = LlamaDecoder(build(seed=0, num_hidden_layers=1), "draft")
+    draft = decoder(build(seed=0, num_hidden_layers=1), "draft")
     source = ModelDraft(draft, config.sampling, 128)
 
     def text(events) -> list[int]:
         return [t for e in events if isinstance(e, RoundTrace) for t in e.emitted]
 
-    lean = text(speculate(LlamaDecoder(build(), "lean"), source, ids(5), config))
+    lean = text(speculate(decoder(build(), "lean"), source, ids(5), config))
     assert lean == text(autoregress(HFModel(build(), "oracle"), ids(5), config))
 
 
@@ -118,4 +128,9 @@ def test_what_the_lean_path_does_not_compute_goes_through_transformers(changes):
 
 def test_half_precision_goes_through_transformers():
     assert not suits(build().bfloat16())
-    assert isinstance(decoder_for(build(), "plain"), LlamaDecoder)
+
+
+def test_only_small_models_take_the_numpy_path(monkeypatch):
+    assert isinstance(decoder_for(build(), "small"), SmallDecoder)
+    monkeypatch.setattr(llama, "MOST_PARAMETERS", 100)
+    assert isinstance(decoder_for(build(), "larger"), LlamaDecoder)

@@ -95,14 +95,14 @@ class SmallDecoder:
         block.keys[:, start:end] = turned[h:]
         block.values[:, start:end] = split[h + g :]
         q = turned[:h].reshape(g, h // g * n, d)
-        scores = q @ block.keys[:, :end].transpose(0, 2, 1)  # [g, h / g * n, end]
+        scores: FloatArray = np.matmul(q, block.keys[:, :end].transpose(0, 2, 1))  # [g, h / g * n, end]
         if n > 1:
             scores += np.tile(self._mask[start:end, :end], (h // g, 1))
         scores -= scores.max(-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(-1, keepdims=True)
-        mixed = (scores @ block.values[:, :end]).reshape(h, n, d)
-        return mixed.transpose(1, 0, 2).reshape(n, h * d)
+        mixed: FloatArray = np.matmul(scores, block.values[:, :end])
+        return mixed.reshape(h, n, d).transpose(1, 0, 2).reshape(n, h * d)
 
     def _turned(self, x: FloatArray, start: int, end: int) -> FloatArray:
         """Return [heads, n, d] with the pairs (i, i + d / 2) turned by their positions' angles."""

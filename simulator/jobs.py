@@ -14,6 +14,7 @@ from simulator.loading import Pair, load_pair
 from simulator.measure import clock_for, sweep
 from simulator.records import RoundTrace, RunConfig, RunFinished
 from simulator.runner import Control, Job
+from simulator.sequence import compare_greedy, compare_sequences
 
 
 def load_job(target: str, draft: str | None, **options: Any) -> Job:
@@ -55,5 +56,25 @@ def sweep_job(pair: Pair, prompt: str, config: RunConfig) -> Job:
         source = pair.source(config.source, config.sampling)
         clock = clock_for(pair.target.device)
         return sweep(pair.target.model, source, ids, settings, checkpoint=control.checkpoint, clock=clock)
+
+    return job
+
+
+SEEDS = 300  # texts of each kind; with fewer a lossy rule hides in the noise, with more one waits
+
+
+def compare_job(pair: Pair, prompt: str, config: RunConfig, tokens: int) -> Job:
+    """Compare whole texts with plain decoding: the first tokens of SEEDS seeds, or, with tokens = 0, greedy text."""
+
+    def job(control: Control) -> Iterator[Any]:
+        ids = pair.encode(prompt)
+        settings = replace(config, end_tokens=pair.end_tokens)
+        if not tokens:
+            settings = replace(settings, sampling=replace(settings.sampling, temperature=0.0))
+        source = pair.source(config.source, settings.sampling)
+        parts = pair.target.model, source, ids, settings
+        if tokens:
+            return compare_sequences(*parts, tokens, SEEDS, control.checkpoint)
+        return iter([compare_greedy(*parts, control.checkpoint)])
 
     return job

@@ -38,8 +38,9 @@ class Control:
     def allow_up_to(self, rounds: int) -> None:
         """Let the job start rounds until it has started this many in all; fewer than it has started = pause."""
         with self._condition:
-            self._allowed = rounds
-            self._condition.notify_all()
+            if rounds != self._allowed:  # asked sixty times a second: the thread is woken only for something new
+                self._allowed = rounds
+                self._condition.notify_all()
 
     def checkpoint(self) -> None:
         """Raise `Stopped` when a stop was asked for; called between forward passes."""

@@ -44,7 +44,7 @@ class Sequences:
 
 
 def compare_sequences(
-    target: LanguageModel, source: DraftSource, prompt: Sequence[int], config: RunConfig, n: int, seeds: int,
+    target: LanguageModel, source: DraftSource | None, prompt: Sequence[int], config: RunConfig, n: int, seeds: int,
     checkpoint: Checkpoint = no_checkpoint,
 ) -> Iterator[Sequences]:  # fmt: skip
     """Decode the first n tokens with config.seed and the seeds behind it; yield the counts after each pair of texts.
@@ -128,7 +128,7 @@ class Divergence:
 
 
 def compare_greedy(
-    target: LanguageModel, source: DraftSource, prompt: Sequence[int], config: RunConfig,
+    target: LanguageModel, source: DraftSource | None, prompt: Sequence[int], config: RunConfig,
     checkpoint: Checkpoint = no_checkpoint,
 ) -> Divergence:  # fmt: skip
     """Decode greedily both ways and return the first difference.
@@ -147,7 +147,7 @@ def compare_greedy(
 
 
 def _margin(target: LanguageModel, text: Sequence[int], width: int, checkpoint: Checkpoint) -> tuple[float, float]:
-    """Return the distance of the two largest logits behind the text, and how far a pass of `width` tokens moves them."""
+    """Return how far apart the two largest logits behind the text are, and how far a pass of `width` moves them."""
     target.reset()
     for token in text[:-1]:
         checkpoint()

@@ -105,6 +105,11 @@ def by_hand(setup: Setup, side: str, column: int, value: float) -> Setup:
     )
 
 
+def telling(pair: PQ) -> int:
+    """Return the column that tells most: the bluest one that is a single token."""
+    return int((pair.p - pair.q)[: len(pair.ids) - (pair.ids[-1] == REST) or None].argmax())
+
+
 def letters(m: int) -> tuple[str, ...]:
     """Return A, B, C, ... as names of outcomes that are no tokens."""
     return tuple(string.ascii_uppercase[:m])

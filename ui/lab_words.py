@@ -5,6 +5,7 @@ Knows: what may be concluded from a test and what may not. Does not know: how th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication
@@ -12,6 +13,7 @@ from PySide6.QtCore import QCoreApplication
 from simulator.lab import Check, Noise, Tally
 from simulator.laws import Account, account, law
 from simulator.rules import Lossless
+from simulator.sequence import Divergence, Sequences, check_sequences, sequence_tv
 from ui.lab_model import SAME, Setup
 from ui.widgets.digits import pair, prob
 from ui.widgets.token_text import quoted
@@ -58,8 +60,10 @@ def about_test(check: Check | None) -> str:
         return translate("Lab", "N = {n}: p allows one token only, and no other came.").format(n=n)
     if check.statistic == float("inf"):
         return translate("Lab", "N = {n}: a token came that p rules out.").format(n=n)
-    p_value = "< 1e-300" if check.p_value == 0 else f"= {prob(check.p_value, 2)}"
-    text = translate("Lab", "Chi-square test against p: {x}, {df} df, p-value {p}; N = {n}, level {level}.")
+    p_value = "<\u00a01e-300" if check.p_value == 0 else f"=\u00a0{prob(check.p_value, 2)}"
+    text = translate(
+        "Lab", "Chi-square test against p: {x}, {df} df, p-value\u00a0{p}; N\u00a0=\u00a0{n}, level {level}."
+    )
     return text.format(x=f"{check.statistic:,.1f}", df=check.cells - 1, p=p_value, n=n, level=prob(check.level))
 
 
@@ -186,3 +190,47 @@ def _draft(setup: Setup) -> str:
 
 def _is_ratio(setup: Setup) -> bool:
     return setup.card.chance == "min(1, p/q)"
+
+
+# Whole texts
+
+
+def sequences(result: Sequences) -> tuple[Sentence, str]:
+    """Return what the comparison of many texts says, once it is complete, and the line about its test."""
+    if result.seeds < result.wanted:
+        text = translate("Lab", "{n} of {all} seeds so far.")
+        return Sentence(text.format(n=result.seeds, all=result.wanted)), ""
+    test = check_sequences(result)
+    if test is None:
+        text = translate(
+            "Lab",
+            "Nothing can be tested: (nearly) all texts begin alike, or each is too rare. Try another number of first "
+            "tokens.",
+        )
+        return Sentence(text), ""
+    tv, chance = sequence_tv(result)
+    line = translate("Lab", "TV of the two samples {tv}; two of one law stay below {high} (99 %). Chi-square test "
+                     "of one law for both: {x}, {df} df, p-value = {p}; {n} texts each, level {level}.")  # fmt: skip
+    line = line.format(tv=prob(tv), high=prob(chance.high), x=f"{test.statistic:,.1f}", df=test.cells - 1,
+                       p=prob(test.p_value, 2), n=test.draws, level=prob(test.level))  # fmt: skip
+    n = f"{test.draws:,}"
+    if test.flagged:
+        text = translate("Lab", "Not the target's: {n} texts with drafts begin otherwise than {n} without.")
+        return Sentence(text.format(n=n), "excess", "✗"), line
+    text = translate("Lab", "{n} texts with drafts and {n} without show no difference.")
+    return Sentence(text.format(n=n), "both", "✓"), line
+
+
+def greedy(result: Divergence, label: Callable[[int], str]) -> Sentence:
+    """Return where two greedy texts part, and whether either is wrong."""
+    if result.at is None:
+        text = translate("Lab", "Both greedy texts are the same, all {n} tokens.")
+        return Sentence(text.format(n=result.compared), "both", "✓")
+    place = translate("Lab", "Greedy texts part at token {n}: {a} with drafts, {b} without. The two largest logits are "
+                      "{m} apart.")  # fmt: skip
+    place = place.format(n=result.at + 1, a=label(result.speculative), b=label(result.plain), m=prob(result.margin))
+    if result.tie:
+        text = translate("Lab", "{place} A tie: a wider pass alone moves them by {noise}. Neither text is wrong.")
+        return Sentence(text.format(place=place, noise=prob(result.noise)), "extra", "≈")
+    text = translate("Lab", "{place} No tie: a wider pass moves them by {noise} only.")
+    return Sentence(text.format(place=place, noise=prob(result.noise)), "excess", "✗")

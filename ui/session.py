@@ -14,11 +14,12 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from simulator.engine import checked_config
-from simulator.jobs import load_job, run_job, sweep_job
+from simulator.jobs import compare_job, load_job, run_job, sweep_job
 from simulator.loading import Pair, Progress
 from simulator.measure import Sweep
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.runner import Control, Job, JobEvent, Runner
+from simulator.sequence import Divergence, Sequences
 from ui.playback import Playback
 from ui.states import ALLOWED, BUSY, CAN_RUN, State
 
@@ -41,6 +42,7 @@ class Session(QObject):
     playing_changed = Signal()
     run_finished = Signal()
     sweep_changed = Signal()
+    compared = Signal(object)  # Sequences as they grow, or a Divergence
     progress_changed = Signal(object)  # Progress or None
     problem = Signal(str, str)  # a sentence, and details or ""
 
@@ -69,7 +71,10 @@ class Session(QObject):
             Progress: self.progress_changed.emit,
             Pair: self._take_pair,
             Sweep: self._take_sweep,
+            Sequences: self._take_sequences,
+            Divergence: self.compared.emit,
         }
+        self._sweeping = False  # whether what is measured is a sweep
         self._behind: tuple[State, Sweep | None] = State.EMPTY, None  # what loading and measuring come back to
         self._ended: bool | None = None  # whether the inference thread ended in time; None before closing
         self._timer = QTimer(self, interval=TICK_MS)
@@ -163,10 +168,12 @@ class Session(QObject):
         """Sweep k = 0..8 against plain decoding on this pair, prompt and sampling; the run waits meanwhile."""
         if self.state not in CAN_RUN or self.pair is None or self.obstacle:
             return
-        self._suspend()
-        self._submit(sweep_job(self.pair, self.prompt, self.config))
-        self.progress_changed.emit(Progress(self.tr("Warming up ..."), 0.0))
-        self._enter(State.MEASURING)
+        self._measure(sweep_job(self.pair, self.prompt, self.config), sweeping=True)
+
+    def compare(self, tokens: int) -> None:
+        """Compare whole texts with plain decoding, many seeds or (tokens = 0) greedily; the run waits meanwhile."""
+        if self.state in CAN_RUN and self.pair is not None and not self.obstacle:
+            self._measure(compare_job(self.pair, self.prompt, self.config, tokens), sweeping=False)
 
     def close(self) -> bool:
         """Stop everything and wait for the inference thread; return whether it ended in time."""
@@ -233,11 +240,16 @@ class Session(QObject):
         self.progress_changed.emit(Progress(self.tr("Measuring k = 0 to 8 against plain decoding ..."), sweep.done))
         self._set_sweep(sweep)
 
+    def _take_sequences(self, sequences: Sequences) -> None:
+        text = self.tr("Comparing texts: {n} of {all} seeds ...").format(n=sequences.seeds, all=sequences.wanted)
+        self.progress_changed.emit(Progress(text, sequences.seeds / sequences.wanted))
+        self.compared.emit(sequences)
+
     def _job_ended(self, event: JobEvent) -> None:
         """Settle the state after a job ended, well or not."""
         self._control = None
         error = event.error
-        if self.state is State.MEASURING and not error:
+        if self.state is State.MEASURING and self._sweeping and not error:
             error = self._keep_sweep()
         if self.state in BUSY:
             self._come_back()
@@ -327,6 +339,13 @@ class Session(QObject):
         self.progress_changed.emit(None)
         self._set_sweep(self._behind[1])
         self._enter(self._behind[0])
+
+    def _measure(self, job: Job, sweeping: bool) -> None:
+        self._suspend()
+        self._sweeping = sweeping
+        self._submit(job)
+        self.progress_changed.emit(Progress(self.tr("Warming up ..."), 0.0))
+        self._enter(State.MEASURING)
 
     def _submit(self, job: Job) -> None:
         self._job, self._control = self.runner.submit(job)

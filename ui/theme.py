@@ -8,6 +8,9 @@ every text colour has a contrast of at least 4.5 : 1 on `window` and on `panel`.
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,12 +75,13 @@ def apply(app: QApplication, name: str) -> None:
     """Give the whole application the named theme ("dark" or "light"), explicit palette included."""
     global _current
     _current = THEMES.get(name, DARK)  # a damaged settings file names anything
-    if not app.property("styled"):  # once: widgets with a style sheet of their own would keep a style that is gone
-        app.setStyle(QStyleFactory.create("Fusion"))  # native styles ignore palettes, each in its own way
-        app.setProperty("styled", True)
-    app.setPalette(_palette(_current))
-    QToolTip.setPalette(_palette(_current))  # it keeps the first one otherwise
-    app.setStyleSheet(_stylesheet(_current))
+    with _no_collection():
+        if not app.property("styled"):  # once: widgets with a style sheet of their own would keep a style that is gone
+            app.setStyle(QStyleFactory.create("Fusion"))  # native styles ignore palettes, each in its own way
+            app.setProperty("styled", True)
+        app.setPalette(_palette(_current))
+        QToolTip.setPalette(_palette(_current))  # it keeps the first one otherwise
+        app.setStyleSheet(_stylesheet(_current))
 
 
 def load_fonts(app: QApplication, points: float = TEXT) -> None:
@@ -94,8 +98,24 @@ def zoom(app: QApplication, by: float) -> None:
 
 def set_text_size(app: QApplication, points: float) -> None:
     """Give all text this size, as far as it stays readable."""
-    app.setFont(text_font(min(LARGEST, max(SMALLEST, points))))
-    app.setStyleSheet(app.styleSheet())  # a style sheet holds widgets to the font they had when it was set
+    with _no_collection():
+        app.setFont(text_font(min(LARGEST, max(SMALLEST, points))))
+        app.setStyleSheet(app.styleSheet())  # it holds widgets to the font they had when it was set
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold Python's garbage collector off while Qt goes through a list of all widgets.
+
+    One that is freed meanwhile (pyqtgraph leaves menus in reference cycles) takes the process down.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def set_face(

@@ -38,10 +38,19 @@ def busy(new_window, until, monkeypatch, tmp_path):
         monkeypatch.setattr("ui.session.load_job", loader({"slow": stub_pair}, 1000, 0.02))
         window.session.load("slow", None)
 
+    def experimenting(window):
+        window.show_page("Exactness")
+        page = next(view for view in window.views if view.title == "Exactness")
+        window.session.next_round()
+        until(lambda: window.session.rounds)
+        page.answer("")
+        page.draw(1_000_000)
+        assert page.experiment.running
+
     begin = {
         "ready": lambda window: None, "drafting": lambda window: window.session.step(), "loading": loading,
         "playing": lambda window: window.session.play(True), "measuring": lambda window: window.session.measure(),
-        "exporting": exporting,
+        "exporting": exporting, "experimenting": experimenting,
     }  # fmt: skip
 
     def make(name: str):
@@ -52,7 +61,10 @@ def busy(new_window, until, monkeypatch, tmp_path):
     return make
 
 
-@pytest.mark.parametrize("name", ["ready", "drafting", "loading", "playing", "measuring", "exporting"])
+BUSINESS = ["ready", "drafting", "loading", "playing", "measuring", "exporting", "experimenting"]
+
+
+@pytest.mark.parametrize("name", BUSINESS)
 def test_closing_ends_everything_soon(busy, tmp_path, name):
     window, start = busy(name), time.monotonic()
     window.close()

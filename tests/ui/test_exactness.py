@@ -14,11 +14,13 @@ from simulator.laws import law
 from simulator.pairs import EXAMPLES, REST
 from simulator.records import RoundTrace
 from simulator.rules import CARDS
+from simulator.sequence import Divergence
 from tests.conftest import pair, position_of
 from ui import lab_words, theme
 from ui.lab_model import from_example, usable
 from ui.pages.exactness import ExactnessPage
 from ui.session import Session
+from ui.states import State
 from ui.widgets.draw_row import DRAWS
 
 
@@ -144,7 +146,7 @@ def test_the_bars_are_the_tally_green_below_blue(lab, until):
 def test_the_screen_states_draws_level_and_test(lab, until):
     """SD-050: a verdict without them is no verdict."""
     draw(lab, until)
-    line = lab.draws._test.text()
+    line = lab.draws._test.text().replace("\xa0", " ")
     assert "Chi-square test" in line
     assert "N = 10,000" in line
     assert "level .001" in line
@@ -370,6 +372,48 @@ def test_a_chosen_term_stays_chosen_when_the_outcome_changes(lab):
     lab._show_chosen(1)
     assert lab.proof.chosen.key == "replaced"
     assert [b.isChecked() for b in lab.proof.buttons] == [False, False, True, False]
+
+
+# Whole texts
+
+
+def test_many_seeds_are_compared_while_the_run_waits(new_window, until):
+    window = new_window(k=2)
+    window.show_page("Exactness")
+    view, s = next(v for v in window.views if v.title == "Exactness"), window.session
+    s.next_round()
+    until(lambda: s.playback.round is not None)
+    rounds = list(s.rounds)
+    view.answer("")
+    view.views.setCurrentIndex(1)
+    view.texts.tokens.setValue(1)
+    view.texts.seeds.click()
+    assert s.state is State.MEASURING
+    assert not view.texts.seeds.isEnabled()
+    until(lambda: s.state is not State.MEASURING)
+    assert "show no difference" in view.texts._head.text()
+    assert "300 texts each, level .001" in view.texts._test.text()
+    assert "first tokens" in view.texts._table.text()
+    assert s.rounds == rounds  # the run is where it was
+    view.texts.greedy.click()
+    until(lambda: s.state is not State.MEASURING)
+    assert "Both greedy texts are the same" in view.texts._head.text()
+    s.configure(k=3)
+    assert view.texts._head.text() == ""
+
+
+def test_texts_cannot_be_compared_without_a_pair(lab, session):
+    assert not lab.texts.seeds.isEnabled()
+    session.compare(1)
+    assert session.state is State.EMPTY
+
+
+def test_a_greedy_difference_is_called_a_tie_only_when_it_is_one():
+    tie, clear = (lab_words.greedy(Divergence(4, 3, 1, 2, m, 1e-6), str) for m in (1.5e-6, 0.5))
+    assert "A tie" in tie.text
+    assert tie.sign == "≈"
+    assert "No tie" in clear.text
+    assert clear.colour == "excess"
 
 
 # Looks

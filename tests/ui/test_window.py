@@ -85,7 +85,7 @@ def test_without_drafting_there_are_plain_rounds_and_no_acceptance(ran, new_sess
     window.stage._refresh_numbers()
     values = {f._figure.caption: f._figure.value_text for f in window.stage.figures._cells}
     assert values["tokens/round"] == "1.00"
-    assert values["alpha, Σ min(p, q)"] == "–"
+    assert values["alpha, Σ\u00a0min(p,\u00a0q)"] == "–"
     window.stage.theory.sliders["k"].setValue(0)
     window.stage.theory.plot.redraw_now()
     assert window.stage.theory.plot.model.curve("speedup")[0] == 1.0

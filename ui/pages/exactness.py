@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QSplitter, QStackedWidget, QTabWidget, QWidget
 
 from simulator.laws import law
 from ui import lab_model, lab_words, theme
@@ -19,11 +19,13 @@ from ui.pages.stage import column, panel
 from ui.plots.emitted_plot import Emitted, EmittedPlot
 from ui.plots.pair_plot import PairPlot
 from ui.session import Session
+from ui.states import CAN_RUN
 from ui.widgets.draw_row import DrawRow
 from ui.widgets.figures import Figures
 from ui.widgets.predict_panel import PredictPanel
 from ui.widgets.proof_panel import ProofPanel
 from ui.widgets.rule_panel import RulePanel
+from ui.widgets.sequence_panel import SequencePanel
 from ui.widgets.source_row import SourceRow
 
 TEXT_MS = 250  # numbers change at most four times a second
@@ -47,12 +49,14 @@ class ExactnessPage(QWidget):
         self.experiment = Experiment(self)
         self.source, self.draws = SourceRow(), DrawRow()
         self.pair_plot, self.emitted_plot = PairPlot(), EmittedPlot()
-        self.rule, self.predict, self.proof, self.figures = RulePanel(), PredictPanel(), ProofPanel(), Figures()
+        self.rule, self.predict, self.figures = RulePanel(), PredictPanel(), Figures()
+        self.proof, self.texts = ProofPanel(), SequencePanel()
         self._build()
         self._dress()
         self._text_timer = QTimer(self, interval=TEXT_MS, singleShot=True)
         self._text_timer.timeout.connect(self._show_numbers)
         self._connect()
+        self._show_session()
         self.refresh()
 
     # --- what the person does ---
@@ -78,7 +82,7 @@ class ExactnessPage(QWidget):
         before, self.setup = self.setup, self._make_setup()
         self.experiment.reset(self.setup)
         if before is None or (before.where != self.setup.where and self.source.source != HAND):
-            self._choose(int((self.setup.pair.p - self.setup.pair.q).argmax()))  # the bluest outcome tells most
+            self._choose(lab_model.telling(self.setup.pair))
         self.pair_plot.set_pair(self.setup.pair, self.setup.labels)
         self.emitted_plot.set_pair(self.setup.pair, self.setup.labels)
         question = self.tr("What comes out is shown after your prediction.") if self._answer is None else ""
@@ -127,6 +131,12 @@ class ExactnessPage(QWidget):
         if self.source.source == HAND and self._hand is None:
             self._hand = self.setup
         self.refresh()
+
+    def _show_session(self) -> None:
+        s = self._session
+        self.texts.set_allowed(s.state in CAN_RUN and not s.obstacle)
+        if s.pair is not None:
+            self.texts.set_label(s.pair.texts.label)
 
     def _rule_changed(self) -> None:
         self._explaining = False
@@ -204,9 +214,12 @@ class ExactnessPage(QWidget):
         about.setProperty("muted", True)
         self._head = QLabel(wordWrap=True)
         self._head.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        self.stack = QStackedWidget()
+        self.stack, self.views = QStackedWidget(), QTabWidget()
+        self.views.setDocumentMode(True)
+        self.views.addTab(panel(self.proof), self.tr("One token"))
+        self.views.addTab(panel(self.texts), self.tr("Whole texts"))
         self.stack.addWidget(panel(self.predict))
-        self.stack.addWidget(column(panel(self.rule), panel(self.figures), (panel(self.proof), 1)))
+        self.stack.addWidget(column(panel(self.rule), panel(self.figures), (self.views, 1)))
         left = column(about, self._head, self.source, (self.pair_plot, 1), self.draws, (self.emitted_plot, 1))
         splitter = QSplitter(Qt.Orientation.Horizontal)
         for i, (side, share) in enumerate(((left, 64), (self.stack, 36))):
@@ -235,6 +248,12 @@ class ExactnessPage(QWidget):
         self.pair_plot.dragged.connect(self._dragged)
         self.pair_plot.column_chosen.connect(self._show_chosen)
         self.proof.term_chosen.connect(self._spotlight)
+        self.texts.wanted.connect(s.compare)
+        s.compared.connect(self.texts.set_result)
+        for signal in (s.pair_changed, s.config_changed):
+            signal.connect(self.texts.clear)
+        for signal in (s.pair_changed, s.config_changed, s.state_changed):
+            signal.connect(self._show_session)
 
     # --- Qt ---
 

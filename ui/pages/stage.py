@@ -149,7 +149,7 @@ class StagePage(QWidget):
         hint = self.tr("Press Measure to time this on your machine.")
         self.figures.set_figures([
             Figure(_number(n.tokens_per_round), self.tr("tokens/round"), DEFINITIONS["acceptance_length"], "text"),
-            Figure(_number(n.alpha), self.tr("alpha, Σ min(p, q)"), DEFINITIONS["alpha"], "both"),
+            Figure(_number(n.alpha), self.tr("alpha, Σ\u00a0min(p,\u00a0q)"), DEFINITIONS["alpha"], "both"),
             Figure(_number(n.c, 3), self.tr("c, draft / target"), self.tr("Time of one draft step divided by the time "
                    "of one target step, measured here.") if n.c else hint, "text"),
             Figure(_number(n.speed_measured, unit="×"), self.tr("measured speedup"), self.tr("Tokens per second at "

@@ -23,6 +23,7 @@ from ui.plots.key import Entry
 from ui.plots.marks import Bars, Callout, Callouts
 
 K_MAX = 16
+WILDEST = 1.6  # times the highest median or curve: whiskers beyond are cut off, the tooltip has their ends
 MARGIN = 0.45  # of k, free at both ends of the axis
 SPEEDUP_TOPS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0)
 TOKEN_TOPS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0)
@@ -126,7 +127,9 @@ class CurvePlot(Plot):
         self._draw_slow(curve, [c.x for c in callouts])
 
     def _set_ranges(self, curve: NDArray, other: NDArray | None, shown: list[tuple[float, ...]]) -> None:
-        values = [*curve, *(other if other is not None else ()), *(v for row in shown for v in row[1:])]
+        middles = [*curve, *(other if other is not None else ()), *(row[1] for row in shown)]
+        most = WILDEST * max(middles)  # one disturbed repeat must not press the curve flat
+        values = [*middles, *(min(v, most) for row in shown for v in row[2:])]
         slowest, tops = min(values), SPEEDUP_TOPS if self.quantity == "speedup" else TOKEN_TOPS
         self.low = 0.0 if slowest < 0.5 else 0.5 if self.quantity == "speedup" else 1.0 if slowest >= 1 else 0.5
         self.high = next((top for top in tops if top >= max(values)), tops[-1])
@@ -139,7 +142,7 @@ class CurvePlot(Plot):
     def _draw_measured(self, rows: NDArray[np.float64]) -> None:
         k, value, low, high = rows.T
         self.measured.setData(k, value)
-        self.whiskers.setData(x=k, y=value, top=high - value, bottom=value - low)
+        self.whiskers.setData(x=k, y=value, top=np.clip(high, value, self.high) - value, bottom=value - low)
 
     def _draw_slow(self, curve: NDArray[np.float64], lines: list[float]) -> None:
         """Shade what is slower than plain decoding, and say so in the corner that curve and lines leave free."""

@@ -5,6 +5,7 @@ Knows: how to paint them. Does not know: what they stand for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -205,15 +206,16 @@ def _width(callout: Callout) -> float:
 
 
 def _fitting(callouts: list[Callout], width: float) -> tuple[Callout, ...]:
-    """Leave out numbers, from the box with most of them first, then what words say behind a colon, until all fit."""
+    """Leave out numbers, from the box with most of them first, then what words say behind a mark, until all fit."""
     while callouts and sum(_width(callout) + GAP for callout in callouts) > width:
         index = max(range(len(callouts)), key=lambda i: (len(callouts[i].numbers), _width(callouts[i])))
         if callouts[index].numbers:
             callouts[index] = replace(callouts[index], numbers=callouts[index].numbers[:-1])
             continue
-        if ":" not in callouts[index].word:
+        shorter = re.split("[:,]", callouts[index].word)[0]
+        if shorter == callouts[index].word:
             break
-        callouts[index] = replace(callouts[index], word=callouts[index].word.partition(":")[0])
+        callouts[index] = replace(callouts[index], word=shorter)
     return tuple(callouts)
 
 

@@ -96,12 +96,17 @@ class CardPainter:
         if card.drafted:
             self._figure(painter, rows["q"], translate("RoundCards", "draft q"), card.q, card.tone)
             self._bar(painter, rows["bar"], card)
-            self._write(painter, rows["test"], card.lines[0], self._value, card.tone, LEFT)
+            self._write(painter, rows["test"], self._fitting(card.lines[0], rows["test"]), self._value, card.tone, LEFT)
         else:
             self._write(painter, rows["q"], card.lines[0], self._small, card.tone, LEFT)
             self._write(painter, rows["bar"], card.lines[1], self._small, card.tone, LEFT)
         colour = COLOURS[card.origin] if card.drafted else "text"
         self._write(painter, rows["verdict"], f"{card.sign} {card.verdict}".strip(), self._verdict, colour, LEFT)
+
+    def _fitting(self, comparison: str, row: QRectF) -> str:
+        """Return "u .00866 ≥ .00319", without its u where the digits need the room."""
+        fits = QFontMetricsF(self._value).horizontalAdvance(comparison) <= row.width()
+        return comparison if fits else comparison.removeprefix("u ")
 
     def _slim(self, painter: QPainter, rows: dict[str, QRectF], card: Card) -> None:
         self._token_row(painter, rows["token"], card, rows["token"].width(), self._tiny)

@@ -64,6 +64,20 @@ def test_every_text_colour_can_be_read_on_every_ground(name):
     assert contrast(colours.on_accent, colours.accent) >= 4.5
 
 
+def test_larger_text_and_back_leaves_the_window_as_it_was(new_window, looks, qtbot):
+    """Labels, numbers and the headline kept the room of the larger text, and the page scrolled sideways."""
+    window = new_window(size=(1280, 800))
+    looks("dark", 10.5)
+    qtbot.wait(300)
+    before = [(type(w), w.size(), w.minimumSizeHint()) for w in window.findChildren(QWidget) if w.isVisible()]
+    for points in (20, 8, 16, 10.5):
+        looks("dark", points)
+    window.resize(1280, 800)
+    qtbot.wait(300)
+    after = [(type(w), w.size(), w.minimumSizeHint()) for w in window.findChildren(QWidget) if w.isVisible()]
+    assert [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]] == []
+
+
 def cut(window: QWidget) -> list[str]:
     """Return the visible controls and labels that have less room than their text."""
     found = []

@@ -490,3 +490,19 @@ def test_ticks_share_their_decimals_and_ends_move_in_steps():
 
 def test_pyqtgraph_is_the_version_the_bars_were_written_for():
     assert pg.__version__ == "0.14.0"
+
+
+def test_a_change_of_position_paints_each_plot_once(show, tail_rejection, crossing, monkeypatch):
+    """pyqtgraph moves its items when a paint begins, which asked for a second paint of everything."""
+    plot = show(PQPlot())
+    plot.set_position(crossing, str)
+    plot.redraw_now()
+    QApplication.processEvents()
+    painted = []
+    original = PQPlot.paintEvent
+    monkeypatch.setattr(PQPlot, "paintEvent", lambda self, event: (painted.append(1), original(self, event))[1])
+    plot.set_position(tail_rejection, str)
+    plot.redraw_now()
+    for _ in range(5):
+        QApplication.processEvents()
+    assert len(painted) == 1

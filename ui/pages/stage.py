@@ -5,7 +5,10 @@ Knows how its parts are laid out and which session signal concerns which part. C
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QSplitter, QVBoxLayout, QWidget
 
 from simulator.metrics import DEFINITIONS
@@ -65,7 +68,8 @@ class StagePage(QWidget):
     def _dress(self) -> None:
         points = QApplication.font().pointSizeF()
         theme.set_face(self._head, theme.HEADLINE, bold=True)
-        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())  # two lines: nothing below it jumps
+        line = QFontMetricsF(theme.text_font(points * theme.HEADLINE, bold=True)).lineSpacing()
+        self._head.setMinimumHeight(math.ceil(2 * line))  # two lines: nothing below it jumps
         for plot, height in ((self.pq, PQ_HEIGHT), (self.residual, RESIDUAL_HEIGHT), (self.theory.plot, CURVE_HEIGHT)):
             plot.setMinimumHeight(round(height * points / theme.TEXT))
 

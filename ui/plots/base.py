@@ -113,6 +113,7 @@ class Plot(pg.PlotWidget):
         self._dirty = False
         self._clock.restart()
         self.draw()
+        self.plotItem.vb.prepareForPaint()  # else pyqtgraph moves its items while painting, and paints all twice
 
     def restyle(self) -> None:
         """Take over colours and fonts of the theme."""

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QWidget
 from simulator import theory
 from simulator.measure import MeasuredPoint
 from ui import theme
-from ui.plots.base import Plot
+from ui.plots.base import EDGE, Plot
 from ui.plots.key import Entry
 from ui.plots.marks import Bars, Callout, Callouts
 
@@ -82,7 +82,9 @@ class CurvePlot(Plot):
         self.callouts.setZValue(-1)  # their lines must not cover measured points
         self._slow_text = pg.TextItem(anchor=(0.5, 1.0))
         self._slow_text.setParentItem(self.plotItem.vb)
-        self.plotItem.getAxis("bottom").setLabel(self.tr("draft length k"))
+        axis = self.plotItem.getAxis("bottom")
+        axis.setLabel(self.tr("draft length k"))
+        axis.setStyle(hideOverlappingLabels=EDGE)  # the last number may reach into the margin
         self._style_items()
 
     def set_model(self, alpha: float, c: float, c_verify: float, k: int, fixed: float = 0.0, rho: float = 0.0) -> None:

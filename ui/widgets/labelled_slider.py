@@ -41,7 +41,7 @@ class LabelledSlider(QWidget):
         self._minimum, self._maximum, self._decimals, self._step = minimum, maximum, decimals, step
         self._default = self._rounded(minimum if default is None else default)
         self._value = self._default
-        self._label = _Label(self)
+        self._label, self._words = _Label(self), (symbol, name)
         self._label.setText(f"<b>{escape(symbol)}</b>&nbsp; {escape(name)}" if symbol else escape(name))
         self._slider = QSlider(Qt.Orientation.Horizontal, self)
         self._spin = QDoubleSpinBox(self)
@@ -76,8 +76,11 @@ class LabelledSlider(QWidget):
         self.setValue(self._value)
 
     def label_width(self) -> int:
-        """Return the width that the label wants, to line up several sliders."""
-        return self._label.sizeHint().width()
+        """Return the width that the label wants, to line up several sliders; the label's own font may be late."""
+        symbol, name = self._words
+        plain, bold = (QFontMetricsF(theme.text_font(bold=b)) for b in (False, True))
+        before = bold.horizontalAdvance(symbol) + plain.horizontalAdvance("  ") if symbol else 0
+        return math.ceil(before + plain.horizontalAdvance(name)) + 1
 
     def set_label_width(self, width: int) -> None:
         """Give the label a fixed width."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -106,7 +107,8 @@ class SettingsBar(QWidget):
 
     def _dress(self) -> None:
         seed = self._boxes["seed"]
-        seed.setMaximumWidth(seed.fontMetrics().horizontalAdvance(SEED_DIGITS) + 4 * theme.SPACE)
+        digits = QFontMetricsF(theme.text_font()).horizontalAdvance(SEED_DIGITS)  # the box's own font may be late
+        seed.setMaximumWidth(round(digits) + 4 * theme.SPACE)
 
     def set_draft_available(self, available: bool) -> None:
         """Offer a draft model as the source, or not where the pair has none."""

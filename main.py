@@ -36,7 +36,7 @@ def build_parser() -> Parser:
     run.add_argument("--prompt", action="append", default=[], help="text to go on from; can be repeated")
     run.add_argument("--prompt-file", action="append", default=[], metavar="F", help="a whole file as one prompt")
     run.add_argument("--source", default="model", help="draft source: model or ngram")
-    run.add_argument("--rule", default="exact", help="acceptance rule: exact (ratio with residual and bonus)")
+    run.add_argument("--rule", default="exact", help="acceptance rule (default exact); a wrong name lists all")
     for name in ("k", "temperature", "top_k", "top_p", "min_p", "seed", "max_new_tokens"):
         add_number(run, PARAMETERS[name])
     run.add_argument("--seeds", type=int, default=1, metavar="N", help="run seeds seed .. seed + N - 1")

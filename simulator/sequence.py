@@ -98,11 +98,14 @@ def _cells(sequences: Sequences) -> tuple[Counts, Counts]:
 
 
 def sequence_tv(sequences: Sequences) -> tuple[float, Noise]:
-    """Return 1/2 sum |a - b| / N of the two samples, and what two samples of one law show by chance."""
-    counts = np.array([(a, b) for _, a, b in sequences.table()], np.float64)
-    law, n = counts.sum(1) / counts.sum(), sequences.seeds
-    one, two = np.random.default_rng(0).multinomial(n, law, size=(2, REPEATS))
-    tv = 0.5 * np.abs(one - two).sum(-1) / n
+    """Return 1/2 sum |a - b| / N of the two samples, and what two samples of one law show by chance.
+
+    By permutation: all texts together are dealt out anew into two samples, REPEATS times.
+    """
+    counts = np.array([(a, b) for _, a, b in sequences.table()], np.int64)
+    both, n = counts.sum(1), sequences.seeds
+    one = np.random.default_rng(0).multivariate_hypergeometric(both, n, size=REPEATS, method="marginals")
+    tv = 0.5 * np.abs(2 * one - both).sum(-1) / n
     measured = 0.5 * float(np.abs(counts[:, 0] - counts[:, 1]).sum()) / n
     return measured, Noise(float(tv.mean()), float(np.quantile(tv, BAND)))
 

@@ -107,7 +107,8 @@ def by_hand(setup: Setup, side: str, column: int, value: float) -> Setup:
 
 def telling(pair: PQ) -> int:
     """Return the column that tells most: the bluest one that is a single token."""
-    return int((pair.p - pair.q)[: len(pair.ids) - (pair.ids[-1] == REST) or None].argmax())
+    blue = np.where(np.array(pair.ids) == REST, -1.0, pair.p - pair.q)
+    return int(blue.argmax())
 
 
 def letters(m: int) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def about_test(check: Check | None) -> str:
         return translate("Lab", "N = {n}: a token came that p rules out.").format(n=n)
     p_value = "<\u00a01e-300" if check.p_value == 0 else f"=\u00a0{prob(check.p_value, 2)}"
     text = translate(
-        "Lab", "Chi-square test against p: {x}, {df} df, p-value\u00a0{p}; N\u00a0=\u00a0{n}, level {level}."
+        "Lab", "Chi-square test against p: {x}, {df} df, p\u00a0value\u00a0{p}; N\u00a0=\u00a0{n}, level {level}."
     )
     return text.format(x=f"{check.statistic:,.1f}", df=check.cells - 1, p=p_value, n=n, level=prob(check.level))
 
@@ -210,7 +210,7 @@ def sequences(result: Sequences) -> tuple[Sentence, str]:
         return Sentence(text), ""
     tv, chance = sequence_tv(result)
     line = translate("Lab", "TV of the two samples {tv}; two of one law stay below {high} (99 %). Chi-square test "
-                     "of one law for both: {x}, {df} df, p-value = {p}; {n} texts each, level {level}.")  # fmt: skip
+                     "of one law for both: {x}, {df} df, p value {p}; {n} texts each, level {level}.")  # fmt: skip
     line = line.format(tv=prob(tv), high=prob(chance.high), x=f"{test.statistic:,.1f}", df=test.cells - 1,
                        p=prob(test.p_value, 2), n=test.draws, level=prob(test.level))  # fmt: skip
     n = f"{test.draws:,}"

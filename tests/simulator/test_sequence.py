@@ -68,6 +68,18 @@ def test_two_samples_of_one_law_are_hardly_ever_flagged():
     assert flags <= 11  # expected 2; the chance of more at level .002 is 1e-3
 
 
+def test_the_noise_holds_even_where_nearly_every_text_is_another():
+    """A law estimated from the texts themselves once put the noise at .507 where the samples differed by .587."""
+    rng, law = np.random.default_rng(8), np.random.default_rng(2).dirichlet(np.full(3000, 0.3))
+    above = 0
+    for _ in range(100):
+        a, b = rng.multinomial(200, law, size=2)
+        found = Sequences(3, 200, *({(i,): int(c) for i, c in enumerate(row) if c} for row in (a, b)))
+        tv, noise = sequence_tv(found)
+        above += tv > noise.high
+    assert above <= 6  # expected 1
+
+
 def test_too_few_texts_give_no_verdict():
     assert check_sequences(Sequences(1, 3, {(0,): 3}, {(1,): 3})) is None
     assert check_sequences(Sequences(1, 0, {}, {})) is None

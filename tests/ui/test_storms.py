@@ -128,7 +128,7 @@ def time_rounds(new_window, until):
 def test_a_round_over_262144_tokens_is_shown_as_fast_as_a_small_one(time_rounds):
     """SD-071: loops over bars and one item a bar made plots crawl, and memory grew with every round.
 
-    A free core shows a round in about 12 ms; the bound is relative, because a busy one takes three times as long.
+    A shared core shows a round in about 17 ms; the bound is relative, because a busy one takes three times as long.
     """
     small, _ = time_rounds(512, 25)
     huge, sizes = time_rounds(HUGE, 40)

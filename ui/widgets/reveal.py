@@ -33,20 +33,6 @@ class Reveal:
         return cls(True, True, round.tested, True)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What of one position is on screen; the default is everything."""
-
-    scored: bool = True  # the target's p
-    judged: bool = True  # the drafted token's verdict
-    emitted: bool = True  # the extra token
-
-
-def known(round: RoundTrace, reveal: Reveal, position: int) -> Known:
-    """Return what this reveal shows of one position; discarded drafts show themselves with the last test."""
-    return Known(reveal.verified, reveal.judged >= min(position, max(1, round.tested)), reveal.emitted)
-
-
 def phases(round: RoundTrace) -> list[Reveal]:
     """List the steps in which a round is shown, the last one everything; a round without drafts has two."""
     if not round.drafted:

@@ -17,7 +17,7 @@ from ui import lab_words, theme
 from ui.widgets.labelled_slider import LabelledSlider
 from ui.widgets.token_text import quoted, safe
 
-ROWS = 5  # of the table
+ROWS = 3  # of the table
 
 
 class SequencePanel(QWidget):
@@ -104,7 +104,7 @@ class SequencePanel(QWidget):
             sums = (sum(row[i] for row in others) for i in (1, 2))
             rows.append((self.tr("{n} others").format(n=len(others)), *(f"{s:,}" for s in sums)))
         lines = [head, *rows]
-        return f"<table cellpadding='2'>{''.join(_line(line) for line in lines)}</table>"
+        return f"<table cellpadding='1'>{''.join(_line(line) for line in lines)}</table>"
 
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from simulator.errors import UserError
 from simulator.parameters import PARAMETERS, Parameter
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # NumPy's products here are tiny, and its threads spin beside torch's
-
-PAGES = ("stage", "exactness", "acceptance", "cost", "worth", "runs")
+# NumPy's products here are tiny, and its threads would spin beside torch's; read when NumPy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,7 +52,7 @@ def build_parser() -> Parser:
     bench.add_argument("--repeats", type=int, default=5, metavar="N", help="counted repeats (default 5)")
 
     shot = commands.add_parser("shot", help="save a picture of a page")
-    shot.add_argument("--page", required=True, help=", ".join(PAGES))
+    shot.add_argument("--page", required=True, help="stage or exactness")
     shot.add_argument("--out", required=True, metavar="F.png")
     shot.add_argument("--size", default="1600x1000", metavar="WxH")
     shot.add_argument("--theme", choices=["dark", "light"], default="dark")

@@ -63,7 +63,9 @@ class Pair:
         if name != "model":
             raise UserError(f"There is no draft source '{name}'; choose one of {', '.join(SOURCES)}.")
         if self.draft is None:
-            raise UserError("The draft source 'model' needs a draft model: choose one (--draft), or the source 'ngram'.")
+            raise UserError(
+                "The draft source 'model' needs a draft model: choose one (--draft), or the source 'ngram'."
+            )
         return ModelDraft(self.draft.model, sampling, self.target.model.vocab)
 
     def encode(self, text: str) -> list[int]:

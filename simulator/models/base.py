@@ -41,3 +41,24 @@ def prefill(model: LanguageModel, tokens: Sequence[int], checkpoint: Callable[[]
     for i in range(0, len(tokens), CHUNK):
         checkpoint()
         model.extend(tokens[i : i + CHUNK], keep=1)
+
+
+class Buffered:
+    """The rewinding half of a model whose cache is a buffer: what lies behind `length` is never read."""
+
+    name: str
+    _length = 0
+
+    @property
+    def length(self) -> int:
+        """Return how many tokens the cache holds."""
+        return self._length
+
+    def rollback(self, n: int) -> None:
+        """Forget the last n tokens."""
+        assert 0 <= n <= self._length, (self.name, n, self._length)
+        self._length -= n
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._length = 0

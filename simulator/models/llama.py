@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from simulator.models.base import Buffered
 from simulator.models.hf import HFModel
 from simulator.models.small import MOST_PARAMETERS, SmallDecoder
 
@@ -34,7 +35,7 @@ class _Layer:
     values: torch.Tensor  # [kv heads, capacity, head_dim]
 
 
-class LlamaDecoder:
+class LlamaDecoder(Buffered):
     """A Llama model that `suits` this path, behind the `LanguageModel` protocol."""
 
     way = "cut back"
@@ -54,12 +55,6 @@ class LlamaDecoder:
             self._layers = [self._fuse(layer) for layer in model.model.layers]
             self._capacity = 0
             self._grow(FIRST_CAPACITY)
-        self._length = 0
-
-    @property
-    def length(self) -> int:
-        """Return how many tokens the cache holds."""
-        return self._length
 
     def extend(self, tokens: Sequence[int], keep: int | None = None) -> torch.Tensor:
         """Read the tokens [n] and return the float32 logits [keep or n, vocab]."""
@@ -76,15 +71,6 @@ class LlamaDecoder:
                 x = x + F.linear(F.silu(gate) * up, layer.down)
             self._length = end
             return F.linear(F.rms_norm(x[-(keep or len(tokens)) :], x.shape[-1:], self._norm, self._eps), self._head)
-
-    def rollback(self, n: int) -> None:
-        """Forget the last n tokens: what lies behind `length` in the buffers is never read."""
-        assert 0 <= n <= self._length, (n, self._length)
-        self._length -= n
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._length = 0
 
     def _attend(
         self, layer: _Layer, x: torch.Tensor, turn: torch.Tensor, mask: torch.Tensor, start: int, end: int

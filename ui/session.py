@@ -19,7 +19,7 @@ from simulator.loading import Pair, Progress
 from simulator.measure import Sweep
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.runner import Control, Job, JobEvent, Runner
-from simulator.sequence import Divergence, Sequences
+from simulator.sequence import Sequences
 from ui.playback import Playback
 from ui.states import ALLOWED, BUSY, CAN_RUN, State
 
@@ -42,7 +42,7 @@ class Session(QObject):
     playing_changed = Signal()
     run_finished = Signal()
     sweep_changed = Signal()
-    compared = Signal(object)  # Sequences as they grow, or a Divergence
+    answered = Signal(object)  # what a page's question yields: an answer, perhaps as it grows
     progress_changed = Signal(object)  # Progress or None
     problem = Signal(str, str)  # a sentence, and details or ""
 
@@ -72,7 +72,6 @@ class Session(QObject):
             Pair: self._take_pair,
             Sweep: self._take_sweep,
             Sequences: self._take_sequences,
-            Divergence: self.compared.emit,
         }
         self._sweeping = False  # whether what is measured is a sweep
         self._behind: tuple[State, Sweep | None] = State.EMPTY, None  # what loading and measuring come back to
@@ -172,8 +171,13 @@ class Session(QObject):
 
     def compare(self, tokens: int) -> None:
         """Compare whole texts with plain decoding, many seeds or (tokens = 0) greedily; the run waits meanwhile."""
-        if self.state in CAN_RUN and self.pair is not None and not self.obstacle:
-            self._measure(compare_job(self.pair, self.prompt, self.config, tokens), sweeping=False)
+        if self.pair is not None and not self.obstacle:
+            self.ask(compare_job(self.pair, self.prompt, self.config, tokens))
+
+    def ask(self, job: Job) -> None:
+        """Let the inference thread answer a page's question; the run waits, what the job yields is `answered`."""
+        if self.state in CAN_RUN:
+            self._measure(job, sweeping=False)
 
     def close(self) -> bool:
         """Stop everything and wait for the inference thread; return whether it ended in time."""
@@ -208,9 +212,8 @@ class Session(QObject):
             self.playback.play(False)
 
     def _apply(self, event: JobEvent) -> None:
-        for kind, take in self._takers.items():
-            if isinstance(event.value, kind):
-                take(event.value)
+        if event.value is not None:
+            self._takers.get(type(event.value), self.answered.emit)(event.value)
         if event.done:
             self._job_ended(event)
 
@@ -243,7 +246,7 @@ class Session(QObject):
     def _take_sequences(self, sequences: Sequences) -> None:
         text = self.tr("Comparing texts: {n} of {all} seeds ...").format(n=sequences.seeds, all=sequences.wanted)
         self.progress_changed.emit(Progress(text, sequences.seeds / sequences.wanted))
-        self.compared.emit(sequences)
+        self.answered.emit(sequences)
 
     def _job_ended(self, event: JobEvent) -> None:
         """Settle the state after a job ended, well or not."""

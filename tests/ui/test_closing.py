@@ -86,11 +86,13 @@ def test_closing_rejects_what_is_being_asked(busy, ask):
 
 
 def test_a_library_that_heeds_no_stop_does_not_hold_the_window_up(new_window, monkeypatch):
-    release = threading.Event()
+    release, deaf = threading.Event(), threading.Event()
     monkeypatch.setattr("ui.session.CLOSE_S", 0.2)
     window = new_window(pair=None)
-    monkeypatch.setattr("ui.session.load_job", loader({"deaf": lambda: (release.wait(20), stub_pair())[1]}))
+    load = {"deaf": lambda: (deaf.set(), release.wait(20), stub_pair())[-1]}
+    monkeypatch.setattr("ui.session.load_job", loader(load))
     window.session.load("deaf", None)
+    assert deaf.wait(WITHIN_S)  # a job the thread has not begun would be dropped, and that is not what is tested
     start = time.monotonic()
     window.close()
     assert time.monotonic() - start < WITHIN_S

@@ -11,6 +11,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QSplitter, QStackedWidget, QTabWidget, QWidget
 
 from simulator.laws import law
+from simulator.sequence import Divergence, Sequences
 from ui import lab_model, lab_words, theme
 from ui.lab_experiment import Experiment
 from ui.lab_figures import lab_figures
@@ -249,7 +250,7 @@ class ExactnessPage(QWidget):
         self.pair_plot.column_chosen.connect(self._show_chosen)
         self.proof.term_chosen.connect(self._spotlight)
         self.texts.wanted.connect(s.compare)
-        s.compared.connect(self.texts.set_result)
+        s.answered.connect(lambda answer: isinstance(answer, Sequences | Divergence) and self.texts.set_result(answer))
         for signal in (s.pair_changed, s.config_changed):
             signal.connect(self.texts.clear)
         for signal in (s.pair_changed, s.config_changed, s.state_changed):

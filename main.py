@@ -32,6 +32,11 @@ def build_parser() -> Parser:
     add_pair(run)
     run.add_argument("--prompt", action="append", default=[], help="text to go on from; can be repeated")
     run.add_argument("--prompt-file", action="append", default=[], metavar="F", help="a whole file as one prompt")
+    run.add_argument("--chat", action=argparse.BooleanOptionalAction, default=None,
+                     help="put each prompt into the model's chat template (default: if the model has one)")  # fmt: skip
+    run.add_argument("--system", default="", metavar="TEXT", help="system prompt of the chat")
+    run.add_argument("--parse-special", action="store_true",
+                     help="special tokens spelled in a prompt are tokens, not text; never so in a chat")  # fmt: skip
     run.add_argument("--source", default="model", help="draft source: model or ngram")
     run.add_argument("--rule", default="exact", help="acceptance rule (default exact); a wrong name lists all")
     for name in ("k", "temperature", "top_k", "top_p", "min_p", "seed", "max_new_tokens"):
@@ -42,7 +47,10 @@ def build_parser() -> Parser:
     run.add_argument("--trace", metavar="FILE", help="write the full trace, bars included")
     run.add_argument("--json", action="store_true", help="print one JSON object last")
 
-    commands.add_parser("models", help="what is on this machine, and why an entry cannot be used")
+    models = commands.add_parser("models", help="what is on this machine, and why an entry cannot be used")
+    models.add_argument("--device", default="auto", help="the device whose free memory counts (default auto)")
+    models.add_argument("--dtype", default="auto", help="the dtype that the memory is worked out for (default auto)")
+    models.add_argument("--compare", nargs=2, metavar=("TARGET", "DRAFT"), help="compare two vocabularies instead")
 
     bench = commands.add_parser("bench", help="side-by-side speed table, last line one JSON object")
     add_pair(bench)
@@ -52,7 +60,7 @@ def build_parser() -> Parser:
     bench.add_argument("--repeats", type=int, default=5, metavar="N", help="counted repeats (default 5)")
 
     shot = commands.add_parser("shot", help="save a picture of a page")
-    shot.add_argument("--page", required=True, help="stage or exactness")
+    shot.add_argument("--page", required=True, help="stage, exactness, acceptance, cost, worth or runs")
     shot.add_argument("--out", required=True, metavar="F.png")
     shot.add_argument("--size", default="1600x1000", metavar="WxH")
     shot.add_argument("--theme", choices=["dark", "light"], default="dark")
@@ -63,10 +71,16 @@ def build_parser() -> Parser:
 
 def add_pair(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which models run where."""
-    parser.add_argument("--target", default=None, help="a name from 'models', a folder or a hub id in the local cache")
+    parser.add_argument("--target", default=None, help="a name from 'models', a folder, a GGUF file or a hub id in "
+                        "the local cache")  # fmt: skip
     parser.add_argument("--draft", default=None, help="likewise, the smaller model")
     parser.add_argument("--device", default="auto", help="auto (cuda, else mps, else cpu), cpu, cuda:0, ...")
     parser.add_argument("--dtype", default="auto", help="auto (bfloat16 on a GPU, float32 on a CPU), float32, ...")
+    for model in ("target", "draft"):
+        parser.add_argument(f"--{model}-device", default=None, metavar="D", help=f"--device for the {model} alone")
+        parser.add_argument(f"--{model}-dtype", default=None, metavar="T", help=f"--dtype for the {model} alone")
+    parser.add_argument("--accept-differing", action="store_true", help="go on although a few entries of the "
+                        "two vocabularies differ; those are never drafted")  # fmt: skip
 
 
 def add_number(parser: argparse.ArgumentParser, p: Parameter) -> None:
@@ -104,10 +118,14 @@ def dispatch(arguments: argparse.Namespace) -> int:
         from simulator.commands import run
 
         return run(arguments)
+    if arguments.command == "models" and arguments.compare:
+        from simulator.commands import compare
+
+        return compare(*arguments.compare)
     if arguments.command == "models":
         from simulator.commands import models
 
-        return models()
+        return models(arguments.device, arguments.dtype)
     if arguments.command == "bench" and arguments.ui:
         from ui.bench import ui_bench
 

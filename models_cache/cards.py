@@ -50,7 +50,8 @@ def target_recipe(report: dict) -> str:
     return f"""\
 ## Recipe
 `models_cache/train.py target`: {report["tokens"] / 1e6:.1f} M tokens (seven times the corpus) in batches of 4,096,
-windows of 512 and in the last tenth 1,024; bf16 autocast; Muon on the matrices inside the blocks, AdamW on embedding
+windows of 512 and in the last tenth 1,024; bf16 autocast (the script now computes in float32: most CPUs lack bf16
+units); Muon on the matrices inside the blocks, AdamW on embedding
 and norms, cosine to 0; dropout .1 on what each block adds. {report["minutes"]:.0f} minutes on two shared CPU cores.
 
 Seven passes leave it too sure of itself (a training batch then has a loss near 2.7), so `train.py calibrate` divides
@@ -67,9 +68,11 @@ def draft_recipe(report: dict) -> str:
     """Return recipe, acceptance and loss of a draft."""
     return f"""\
 ## Recipe
-`models_cache/train.py drafts`: distilled from `{TARGET}` on its whole distribution at temperature 1, by forward KL
-and for the last 40 % by total variation distance, over {report["tokens"] / 1e6:.1f} M tokens of the training texts;
-Muon and AdamW, cosine to 0, no dropout. {report["minutes"]:.0f} minutes for both drafts on two CPU cores.
+`models_cache/train.py lessons`, then `drafts`: distilled from `{TARGET}` on its whole distribution at temperature 1,
+in the first half by forward KL, in the second by .9 of the total variation distance and .1 of KL, over
+{report["tokens"] / 1e6:.1f} M tokens: two thirds from the training texts in windows of 512 and of 1,024, one third
+from .72 M tokens that the target wrote itself (each seen several times). Float32, batches of 4,096, Muon and AdamW at a
+rate of .004, cosine to 0, no dropout. {report["minutes"]:.0f} minutes on one core of a busy machine.
 
 ## Figures
 On the held-out texts at temperature 1, means over all positions in float32:

@@ -1,7 +1,8 @@
 """Side-by-side speed in one process: our plain and speculative decoding beside transformers' generate.
 
 Everything is warmed up, taken in turn, synchronised, and given as the median of the repeats with its range.
-Rates that are compared with transformers count the whole call, prefill included, on both sides.
+Rates that are compared with transformers count the whole call, prefill included, on both sides; speedups of ours over
+ours, and what is predicted of them, count decoding alone.
 """
 
 from __future__ import annotations
@@ -14,31 +15,40 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from simulator.cost import cost
+from simulator.cost import cost, predicted_speedup, round_costs
 from simulator.engine import Clock
 from simulator.errors import UserError
 from simulator.loading import Pair
-from simulator.measure import Spread, clock_for, run_once, spread
+from simulator.machine import MachineCost, measure_cost
+from simulator.measure import Spread, clock_for, run_once, spread, tokens_per_second
 from simulator.metrics import from_rounds
 from simulator.prompts import DEFAULT_PROMPT
 from simulator.records import Run, RunConfig
 from simulator.theory import speedup
+from simulator.waterfall import waterfall
 
 TOKENS = 200
 REPEATS = 5
 COMPARED_K = 4  # the k at which transformers' assisted generation is compared
 KS = tuple(range(9))
+FIGURES = (
+    "ratio_plain", "ratio_assisted", "trace_ratio", "alpha", "c", "c_verify", "fixed", "step_ms",
+    "prediction_mean_abs_error", "formula_mean_abs_error", "waterfall_largest_rest", "bandwidth_gb_per_second",
+    "copy_gb_per_second", "product_gb_per_second", "read_mb_per_token", "bandwidth_fraction", "knee_width",
+    "c_verify_behind_knee",
+)  # fmt: skip
 
 Contender = Callable[[int], float]  # seed -> tokens per second
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
     """Carry out `bench`."""
-    from simulator.commands import load
+    from simulator.commands import load, places
 
     if arguments.tokens < 1 or arguments.repeats < 1:
         raise UserError("--tokens and --repeats must be at least 1.")
-    pair = load(arguments.target, arguments.draft, "model", arguments.device, arguments.dtype)
+    pair = load(arguments.target, arguments.draft, "model", arguments.device, arguments.dtype,
+                arguments.accept_differing, **places(arguments))  # fmt: skip
     print_results(bench(pair, arguments.tokens, arguments.repeats), arguments.json)
     return 0
 
@@ -55,7 +65,9 @@ def bench(pair: Pair, tokens: int = TOKENS, repeats: int = REPEATS, ks: Sequence
         f"transformers assisted, {COMPARED_K} tokens": _theirs(pair, ids, tokens, clock, assisted=True),
     }
     rates = _in_turn(contenders, repeats)
-    return _results(pair, rates, runs, ks, tokens)
+    *_, machine = measure_cost(pair, ids, clock=clock)
+    assert isinstance(machine, MachineCost)
+    return {**_results(pair, rates, runs, ks, tokens), **_ceiling(machine)}
 
 
 def _in_turn(contenders: dict[str, Contender], repeats: int) -> dict[str, list[float]]:
@@ -119,13 +131,16 @@ def _results(
     assisted, off = f"transformers assisted, {COMPARED_K} tokens", f"speculative k={COMPARED_K}, trace off"
     ours = f"speculative k={COMPARED_K}"
     by_k = {k: [r for run in runs[f"k={k}"][1:] for r in run.rounds] for k in ks}  # the first run was the warm-up
-    fitted = cost(by_k[0], by_k)
+    fitted, costs = cost(by_k[0], by_k), round_costs(by_k[0], by_k)
     assert fitted is not None
     alpha = from_rounds([r for k in ks if k for r in by_k[k]]).alpha
     assert alpha is not None
-    measured = {k: _ratio(rates[f"speculative k={k}"], rates["plain"]).median for k in ks if k}
-    predicted = {k: float(speedup(alpha, fitted.c, k, fitted.c_verify, fitted.fixed)) for k in ks if k}
-    errors = [abs(predicted[k] / measured[k] - 1) for k in measured]
+    decoding = {k: [tokens_per_second(run.rounds) or 0.0 for run in runs[f"k={k}"][1:]] for k in ks}
+    measured = {k: _ratio(decoding[k], decoding[0]).median for k in ks if k and k in costs}  # no k beyond --tokens
+    formula = {k: float(speedup(alpha, fitted.c, k, fitted.c_verify, fitted.fixed)) for k in measured}
+    predicted = {k: predicted_speedup(costs, k) for k in measured}
+    falls = [waterfall(alpha, fitted.c, k, costs[k].tokens, costs[k].verify - costs[0].verify,
+                       costs[k].other - costs[0].other, measured[k]) for k in measured]  # fmt: skip
     return {
         "target": pair.target.entry.name, "draft": pair.draft.entry.name if pair.draft else None,
         "device": pair.target.device, "dtype": pair.target.dtype, "tokens": tokens,
@@ -137,11 +152,36 @@ def _results(
         "ratio_plain": _ratio(rates["plain"], rates["transformers plain"]).median,
         "ratio_assisted": _ratio(rates[ours], rates[assisted]).median,
         "trace_ratio": _ratio(rates[ours], rates[off]).median,
-        "speedup_measured": measured, "speedup_predicted": predicted,
-        "prediction_mean_abs_error": sum(errors) / len(errors),
+        "speedup_measured": measured, "speedup_predicted": predicted, "speedup_formula": formula,
+        "prediction_mean_abs_error": _mean_abs_error(predicted, measured),
+        "formula_mean_abs_error": _mean_abs_error(formula, measured),
+        "waterfall_largest_rest": max(fall.rest_share for fall in falls),
+        "tokens_per_round": {k: costs[k].tokens for k in measured},
+        "round_cost": {k: {"draft": each.draft, "verify": each.verify, "other": each.other}
+                       for k, each in costs.items()},
+        "prefill_ms": {k: spread([run.prefill_ms for run in runs[f"k={k}"][1:]]).median for k in ks},
         "alpha": alpha, "step_ms": fitted.step_ms, "c": fitted.c, "c_verify": fitted.c_verify, "fixed": fitted.fixed,
         "python": platform.python_version(), "machine": platform.machine(),
     }  # fmt: skip
+
+
+def _ceiling(found: MachineCost) -> dict[str, Any]:
+    """Return what memory allows, what a plain step makes of it, and the passes by width."""
+    single = {t.width: t.ms.median for t in found.times}
+    bend = found.knee
+    return {
+        "bandwidth_gb_per_second": found.machine.bandwidth / 1e9,
+        "bandwidth_fraction": found.bandwidth_fraction,
+        "copy_gb_per_second": found.machine.copy / 1e9, "product_gb_per_second": found.machine.product / 1e9,
+        "peak_gflop_per_second": found.machine.peak / 1e9, "read_mb_per_token": found.read_bytes / 1e6,
+        "verify_ms": single, "knee_width": bend.width if bend else None,
+        "c_verify_behind_knee": bend.slope_ms / single[1] if bend else None,
+    }  # fmt: skip
+
+
+def _mean_abs_error(predicted: dict[int, float], measured: dict[int, float]) -> float:
+    """Return the mean of |predicted / measured - 1| over all k."""
+    return sum(abs(predicted[k] / measured[k] - 1) for k in measured) / len(measured)
 
 
 def _ratio(a: Sequence[float], b: Sequence[float]) -> Spread:
@@ -161,11 +201,13 @@ def print_results(results: dict[str, Any], json_only: bool = False) -> None:
         print(f"{'':38}{'tokens/s':>9}  (lowest .. highest)")
         for name, (middle, low, high) in results["table"].items():
             print(f"{name:38}{middle:9.1f}  ({low:.1f} .. {high:.1f})")
-        for name in ("ratio_plain", "ratio_assisted", "trace_ratio", "alpha", "c", "c_verify", "fixed", "step_ms",
-                     "prediction_mean_abs_error"):  # fmt: skip
-            print(f"{name:38}{results[name]:9.3f}")
-        print(" k   measured  predicted")
+        for name in FIGURES:
+            print(f"{name:38}{results[name]:9.3f}" if results[name] is not None else f"{name:38}{'-':>9}")
+        print("decoding alone, prefill apart; predicted: from the measured parts of a round; formula: mean alpha, line")
+        print(" k   measured  predicted    formula  prefill, ms")
         for k, measured in results["speedup_measured"].items():
-            print(f"{k:2d} {measured:9.2f}x {results['speedup_predicted'][k]:9.2f}x")
+            predicted, formula = results["speedup_predicted"][k], results["speedup_formula"][k]
+            print(f"{k:2d} {measured:9.2f}x {predicted:9.2f}x {formula:9.2f}x {results['prefill_ms'][k]:12.1f}")
+        print(" tokens in one pass:  " + "  ".join(f"{n}: {ms:.2f} ms" for n, ms in results["verify_ms"].items()))
         sys.stdout.flush()
     print(json.dumps(results))

@@ -16,16 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from simulator import catalog
+from simulator.encoding import in_chat
+from simulator.engine import checked_prompt
 from simulator.errors import UserError
 from simulator.export import check_writable, write_csv
-from simulator.loading import SOURCES, Pair, Progress, content_hash, load_pair
+from simulator.loading import SOURCES, Pair, Progress, choose_device, choose_dtype, content_hash, load_pair
 from simulator.measure import clock_for, run_once
+from simulator.memory import free_bytes
+from simulator.models_table import table
 from simulator.parameters import check
-from simulator.prompts import DEFAULT_PROMPT
+from simulator.prompts import Prompt, as_prompt, presets, read_prompt
 from simulator.records import Run, RunConfig, Sampling
 from simulator.report import report, text_of
+from simulator.run_table import run_lines
 from simulator.trace import save_trace
 from simulator.verify import RULES
+from simulator.vocabulary import describe, diagnose
 
 HEADLESS_CSV = "specscope-rounds.csv"
 HEADLESS_PICTURE = "specscope-stage.png"
@@ -38,7 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     for path in (arguments.csv, arguments.trace):
         if path:
             check_writable(Path(path))
-    pair = load(arguments.target, arguments.draft, arguments.source, arguments.device, arguments.dtype)
+    pair = load(arguments.target, arguments.draft, arguments.source, arguments.device, arguments.dtype,
+                arguments.accept_differing, **places(arguments))  # fmt: skip
+    prompts = prompts or [replace(default_prompt(pair), system=arguments.system, chat=arguments.chat)]
     config = replace(config, end_tokens=pair.end_tokens)
     runs, baselines = _all_runs(pair, prompts, config, arguments.seeds, arguments.baseline, quiet=arguments.json)
     meta = metadata(pair, prompts, config, sys.argv)
@@ -50,35 +58,59 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
+        print("\n".join(run_lines(result, [p.text for p in prompts])))
         _print_figures(result)
     return 0
 
 
-def load(target: str | None, draft: str | None, source: str, device: str = "auto", dtype: str = "auto") -> Pair:
+def load(target: str | None, draft: str | None, source: str, device: str = "auto", dtype: str = "auto",
+         accept_differing: bool = False, **places: Any) -> Pair:  # fmt: skip
     """Return the loaded pair; the bundled models where none are named, no draft where the source needs none."""
     if source not in SOURCES:
         raise UserError(f"There is no draft source '{source}'; choose one of {', '.join(SOURCES)}.")
     if target is not None and draft is None and source == "model":
         raise UserError("With --target, also name a draft model with --draft, or use --source ngram.")
     draft = None if source != "model" else draft or catalog.DEFAULT_DRAFT
-    last = None
-    for last in load_pair(target or catalog.DEFAULT_TARGET, draft, device=device, dtype=dtype):
-        if isinstance(last, Progress):
-            print(last.text, file=sys.stderr)
+    last, said = None, ""
+    job = load_pair(
+        target or catalog.DEFAULT_TARGET, draft, device=device, dtype=dtype, accept_differing=accept_differing,
+        **places,
+    )  # fmt: skip
+    for last in job:
+        if isinstance(last, Progress) and last.text != said:
+            said = last.text
+            print(said, file=sys.stderr)
     assert isinstance(last, Pair)
     return last
 
 
-def models() -> int:
-    """Print every model on this computer, its figures, and the reason where it cannot be used."""
+def places(arguments: argparse.Namespace) -> dict[str, str | None]:
+    """Return where and in which dtype one of the two models goes, where that is not the same for both."""
+    names = ("target_device", "draft_device", "target_dtype", "draft_dtype")
+    return {name: getattr(arguments, name) for name in names}
+
+
+def models(device: str = "auto", dtype: str = "auto") -> int:
+    """Print every model on this computer, its figures against the free memory, and the reason if it cannot be used."""
+    if device != "cpu":
+        device = choose_device(device)
+    dtype = choose_dtype(dtype, device)
     entries = catalog.scan()
     if not entries:
         print(f"No models found in {catalog.BUNDLED} or {catalog.hub_cache()}.")
-    for e in entries:
-        size = f"{e.parameters / 1e6:.2f} M" if e.parameters else "-"
-        print(e.name)
-        print(f"  {e.architecture}, {size} parameters, vocabulary {e.vocab or '-'}, context {e.max_length or '-'}")
-        print(f"  stored in {e.dtype or '-'}, {e.disk_bytes / 1e6:.1f} MB; {e.problem or 'usable'}")
+        return 0
+    print("\n".join(table(entries, device, dtype, free_bytes(device))))
+    return 0
+
+
+def compare(target: str, draft: str) -> int:
+    """Print how two vocabularies compare; raise `UserError` with the verdict where the pair cannot be used."""
+    found = diagnose(catalog.find(target), catalog.find(draft))
+    for line in describe(found):
+        print(line)
+    if not found.usable:
+        raise UserError(found.sentence)
+    print(found.sentence)
     return 0
 
 
@@ -89,8 +121,9 @@ def without_display() -> int:
         check_writable(Path(name))
     pair = load(None, None, "model")
     config = RunConfig(end_tokens=pair.end_tokens)
-    runs, baselines = _all_runs(pair, [DEFAULT_PROMPT], config, 1, baseline=True, quiet=False)
-    write_csv(Path(HEADLESS_CSV), runs, pair.texts, metadata(pair, [DEFAULT_PROMPT], config, sys.argv))
+    prompt = default_prompt(pair)
+    runs, baselines = _all_runs(pair, [prompt], config, 1, baseline=True, quiet=False)
+    write_csv(Path(HEADLESS_CSV), runs, pair.texts, metadata(pair, [prompt], config, sys.argv))
     _print_figures(report(runs, baselines, pair))
     print(f"Every round is in {Path(HEADLESS_CSV).resolve()}.")
     return 0
@@ -111,32 +144,30 @@ def _config(arguments: argparse.Namespace) -> RunConfig:
     )  # fmt: skip
 
 
-def _prompts(arguments: argparse.Namespace) -> list[str]:
-    prompts = [*arguments.prompt, *(_read(Path(f)) for f in arguments.prompt_file)] or [DEFAULT_PROMPT]
-    if any(not p for p in prompts):
+def _prompts(arguments: argparse.Namespace) -> list[Prompt]:
+    """Return the prompts that were given, none for the model's own."""
+    texts = [*arguments.prompt, *(read_prompt(Path(f)) for f in arguments.prompt_file)]
+    if any(not text for text in texts):
         raise UserError("A prompt is empty: give at least one character after --prompt.")
-    return prompts
+    settings = {"system": arguments.system, "chat": arguments.chat, "special": arguments.parse_special}
+    return [Prompt(text, **settings) for text in texts]
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"The prompt file {path} is not UTF-8 text (byte {error.start}): save it as UTF-8.") from error
-    except OSError as error:
-        raise UserError(f"The prompt file {path} could not be read: {error.strerror or error}.") from error
+def default_prompt(pair: Pair) -> Prompt:
+    """Return the prompt for a model where none is given."""
+    return Prompt(presets(pair.target.entry.name, pair.chat.problem is None)[0].text)
 
 
 def _all_runs(
-    pair: Pair, prompts: Sequence[str], config: RunConfig, seeds: int, baseline: bool, quiet: bool
+    pair: Pair, prompts: Sequence[Prompt], config: RunConfig, seeds: int, baseline: bool, quiet: bool
 ) -> tuple[list[Run], list[Run]]:
     """Return the runs and, if asked for, the plain run beside each; a short uncounted run warms the models up."""
     model, clock = pair.target.model, clock_for(pair.target.device)
     source = pair.source(config.source, config.sampling)
     runs: list[Run] = []
     baselines: list[Run] = []
-    for text in prompts:
-        ids = pair.encode(text)
+    every = [checked_prompt(pair.encode(prompt), model) for prompt in prompts]  # a wrong one before any has run
+    for prompt, ids in zip(prompts, every, strict=True):
         if not runs:
             run_once(model, source, ids, replace(config, max_new_tokens=min(8, config.max_new_tokens)))
         for seed in range(config.seed, config.seed + seeds):
@@ -145,19 +176,24 @@ def _all_runs(
             if baseline:
                 baselines.append(run_once(model, None, ids, replace(here, k=0), clock=clock))
             if not quiet:
-                print(f"--- seed {seed}\n{text}{text_of(runs[-1], pair)}")
+                seam = "\n" if in_chat(prompt, pair.chat) else ""
+                print(f"--- seed {seed}\n{prompt.text}{seam}{text_of(runs[-1], pair)}")
     return runs, baselines
 
 
-def metadata(pair: Pair, prompts: Sequence[str], config: RunConfig, command: Sequence[str]) -> dict[str, Any]:
+def metadata(pair: Pair, prompts: Sequence[Prompt | str], config: RunConfig, command: Sequence[str]) -> dict[str, Any]:
     """Return what the file beside a CSV says of its making: command, parameters, models, versions, device."""
     loaded = {"target": pair.target, **({"draft": pair.draft} if pair.draft else {})}
     return {
         "command": list(command),
         "parameters": {**asdict(config), "end_tokens": sorted(config.end_tokens)},
-        "prompts": list(prompts),
+        "prompts": [as_prompt(p).text for p in prompts],
+        "prompt_settings": [
+            {"chat": in_chat(p, pair.chat), "system": as_prompt(p).system, "special": as_prompt(p).special}
+            for p in prompts
+        ],
         "models": {
-            role: {"name": m.entry.name, "folder": str(m.entry.path), "sha256": content_hash(m.entry.path),
+            role: {"name": m.entry.name, "folder": str(m.entry.path), "sha256": m.sha256 or content_hash(m.entry.path),
                    "device": m.device, "dtype": m.dtype}
             for role, m in loaded.items()
         },

@@ -11,7 +11,9 @@ from typing import Any
 
 from simulator.engine import speculate
 from simulator.loading import Pair, load_pair
+from simulator.machine import measure_cost
 from simulator.measure import clock_for, sweep
+from simulator.prompts import Prompt
 from simulator.records import RoundTrace, RunConfig, RunFinished
 from simulator.runner import Control, Job
 from simulator.sequence import compare_greedy, compare_sequences
@@ -26,7 +28,7 @@ def load_job(target: str, draft: str | None, **options: Any) -> Job:
     return job
 
 
-def run_job(pair: Pair, prompt: str, config: RunConfig, earlier: Sequence[RoundTrace] = ()) -> Job:
+def run_job(pair: Pair, prompt: Prompt | str, config: RunConfig, earlier: Sequence[RoundTrace] = ()) -> Job:
     """Decode from the prompt, or go on behind the earlier rounds; one permit a round."""
 
     def job(control: Control) -> Iterator[Any]:
@@ -47,7 +49,7 @@ def run_job(pair: Pair, prompt: str, config: RunConfig, earlier: Sequence[RoundT
 SWEEP_TOKENS = 64
 
 
-def sweep_job(pair: Pair, prompt: str, config: RunConfig) -> Job:
+def sweep_job(pair: Pair, prompt: Prompt | str, config: RunConfig) -> Job:
     """Measure k = 0..8 against plain decoding; yields Sweep records."""
 
     def job(control: Control) -> Iterator[Any]:
@@ -60,10 +62,19 @@ def sweep_job(pair: Pair, prompt: str, config: RunConfig) -> Job:
     return job
 
 
+def cost_job(pair: Pair, prompt: Prompt | str) -> Job:
+    """Measure what the Cost page shows beside a sweep: verify time by width, bandwidth, peak; yields a MachineCost."""
+
+    def job(control: Control) -> Iterator[Any]:
+        return measure_cost(pair, pair.encode(prompt), control.checkpoint)
+
+    return job
+
+
 SEEDS = 300  # texts of each kind; with fewer a lossy rule hides in the noise, with more one waits
 
 
-def compare_job(pair: Pair, prompt: str, config: RunConfig, tokens: int) -> Job:
+def compare_job(pair: Pair, prompt: Prompt | str, config: RunConfig, tokens: int) -> Job:
     """Compare whole texts with plain decoding: the first tokens of SEEDS seeds, or, with tokens = 0, greedy text."""
 
     def job(control: Control) -> Iterator[Any]:

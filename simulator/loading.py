@@ -1,24 +1,28 @@
 """From a catalogue entry to a model that can run: device, dtype, tokenizer, and no silent repair.
 
-Weights come from safetensors only, code from the model folder is never run, the network is never asked,
+Weights come from safetensors or GGUF only, code from the model folder is never run, the network is never asked,
 and a weight that is missing or not finite is an error instead of a random number.
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import os
 from collections.abc import Generator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET, Entry, find
+from simulator.chat import Chat
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
+from simulator.encoding import encode
 from simulator.errors import UserError
+from simulator.load_model import load_model, reason
+from simulator.memory import check_room, release
+from simulator.prompts import Prompt
 from simulator.records import Sampling
 from simulator.text import TokenTexts
+from simulator.vocabulary import Diagnosis, diagnose
+from simulator.weights import content_hash
 
 if TYPE_CHECKING:
     from simulator.models.hf import HFModel
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # what matters of its warnings is an error here
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+__all__ = ["DTYPES", "SOURCES", "Loaded", "Pair", "Progress", "agreed", "assemble", "choose_device", "choose_dtype",
+           "content_hash", "load", "load_pair", "read_tokenizer", "usable"]  # fmt: skip
 
 SOURCES = ("model", "ngram")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -41,6 +48,7 @@ class Loaded:
     model: HFModel | LlamaDecoder | SmallDecoder
     device: str
     dtype: str
+    sha256: str = ""  # of config, tokenizer and weights as they were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,8 @@ class Pair:
     texts: TokenTexts
     end_tokens: frozenset[int]
     start_token: int | None  # what an empty prompt begins with; None = an empty prompt is impossible
+    vocabulary: Diagnosis | None = None  # how the draft's vocabulary suits; None where there is no draft
+    chat: Chat = field(default_factory=Chat)  # the target's chat template
 
     def source(self, name: str, sampling: Sampling) -> DraftSource:
         """Return a fresh draft source of the given name ("model" or "ngram")."""
@@ -66,12 +76,25 @@ class Pair:
             raise UserError(
                 "The draft source 'model' needs a draft model: choose one (--draft), or the source 'ngram'."
             )
-        return ModelDraft(self.draft.model, sampling, self.target.model.vocab)
+        found = self.vocabulary
+        maps = (found.map, found.feed) if found else (None, None)
+        return ModelDraft(self.draft.model, sampling, self.target.model.vocab, *maps)
 
-    def encode(self, text: str) -> list[int]:
-        """Return the prompt's token ids, beginning-of-text token first where the model expects one."""
-        ids = self.texts.encode(text)
-        return ids if ids or self.start_token is None else [self.start_token]
+    def encode(self, prompt: Prompt | str) -> list[int]:
+        """Return the prompt's token ids, beginning-of-text token first where the model expects one.
+
+        Raise `UserError` for a chat template that cannot do what is asked, or a token that the tokenizer knows and the
+        model has no row for.
+        """
+        ids = encode(prompt, self.texts, self.chat, self.start_token)
+        name, rows = self.target.entry.name, self.target.model.vocab
+        lost = next((t for t in ids if t >= rows), None)
+        if lost is not None:
+            raise UserError(
+                f"The prompt contains the token {self.texts.label(lost)} (id {lost}), but {name} has {rows:,} rows: "
+                "remove it from the prompt."
+            )
+        return ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +128,33 @@ def choose_dtype(wanted: str, device: str) -> str:
 
 def load_pair(
     target: str = DEFAULT_TARGET, draft: str | None = DEFAULT_DRAFT, *, device: str = "auto", dtype: str = "auto",
-    checkpoint: Checkpoint = no_checkpoint,
+    target_device: str | None = None, draft_device: str | None = None, target_dtype: str | None = None,
+    draft_dtype: str | None = None, accept_differing: bool = False, checkpoint: Checkpoint = no_checkpoint,
 ) -> Generator[Progress | Pair, None, None]:  # fmt: skip
-    """Yield progress, then the pair. Raise `UserError` with one sentence where something cannot be loaded."""
+    """Yield progress, then the pair. Raise `UserError` with one sentence where something cannot be loaded.
+
+    A device or dtype of one model goes before the one for both. `accept_differing`: go on although a few entries of
+    the two vocabularies differ. Whatever ends this early leaves no memory taken.
+    """
     entries = [usable(find(target)), *([usable(find(draft))] if draft else [])]
     yield Progress("Starting torch and transformers ...", 0.05)
     checkpoint()
-    device = choose_device(device)
-    dtype = choose_dtype(dtype, device)
+    devices = [choose_device(wanted or device) for wanted in (target_device, draft_device)]
+    dtypes = [choose_dtype(w or dtype, where) for w, where in zip((target_dtype, draft_dtype), devices, strict=True)]
+    check_room(list(zip(entries, devices, dtypes, strict=False)))
+    vocabulary = agreed(entries[0], entries[1], accept_differing) if draft else None
     loaded: list[Loaded] = []
-    for i, entry in enumerate(entries):
-        yield Progress(f"Loading {entry.name} ...", 0.4 + 0.3 * i)
+    try:
+        for i, entry in enumerate(entries):
+            begin, share = 0.1 + 0.8 * i / len(entries), 0.8 / len(entries)
+            loaded.append((yield from _load(entry, devices[i], dtypes[i], begin, share, checkpoint)))
         checkpoint()
-        loaded.append(load(entry, device, dtype))
-    checkpoint()
-    yield Progress("Reading the tokenizer ...", 0.95)
-    yield assemble(loaded[0], loaded[1] if draft else None)
+        yield Progress("Reading the tokenizer ...", 0.95)
+        yield assemble(loaded[0], loaded[1] if draft else None, vocabulary)
+    except BaseException:
+        loaded.clear()
+        release()
+        raise
 
 
 def usable(entry: Entry) -> Entry:
@@ -132,39 +166,47 @@ def usable(entry: Entry) -> Entry:
 
 def load(entry: Entry, device: str, dtype: str) -> Loaded:
     """Load one model onto the device; raise `UserError` naming missing, unexpected or non-finite weights."""
-    import torch
-    from transformers import AutoModelForCausalLM
-    from transformers import logging as transformers_logging
+    steps = _load(entry, device, dtype, 0, 1, no_checkpoint)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return cast(Loaded, stop.value)
 
+
+def _load(
+    entry: Entry, device: str, dtype: str, begin: float, share: float, checkpoint: Checkpoint
+) -> Generator[Progress, None, Loaded]:
+    """Yield how far one model is, from `begin` on and `share` wide; return it."""
+    where = f"Loading {entry.name} on {device} in {dtype}"
+    yield Progress(f"{where} ...", begin)
+    checkpoint()
+    steps = load_model(entry, device, dtype, checkpoint)
+    while True:
+        try:
+            file, fraction = next(steps)
+        except StopIteration as stop:
+            model, digest = stop.value
+            break
+        yield Progress(f"{where}: {file} ...", begin + share * fraction)
     from simulator.models.llama import decoder_for
 
-    transformers_logging.disable_progress_bar()
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    try:
-        model, info = AutoModelForCausalLM.from_pretrained(
-            entry.path, dtype=getattr(torch, dtype), local_files_only=True, trust_remote_code=False,
-            use_safetensors=True, output_loading_info=True,
-        )  # fmt: skip
-    except Exception as error:
-        raise UserError(f"{entry.name} could not be loaded from {entry.path}: {_first_line(error)}") from error
-    for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        names = sorted(str(n) for n in info.get(what) or ())
-        if names:
-            kind = what.removesuffix("_keys")
-            raise UserError(
-                f"{entry.name} has {len(names)} {kind} weight(s), such as {names[0]}: copy the folder again."
-            )
-    broken = next((n for n, w in model.named_parameters() if not bool(w.isfinite().all())), None)
-    if broken:
-        raise UserError(f"{entry.name} has values in {broken} that are not finite: the weights are damaged.")
-    return Loaded(entry, decoder_for(model.to(device), entry.name), device, dtype)
+    return Loaded(entry, decoder_for(model, entry.name), device, dtype, digest)
 
 
-def assemble(target: Loaded, draft: Loaded | None) -> Pair:
-    """Return the pair with the target's tokenizer; raise `UserError` when the draft's vocabulary differs."""
+def agreed(target: Entry, draft: Entry, accept_differing: bool) -> Diagnosis:
+    """Return the diagnosis of two vocabularies that suit; raise `UserError` where they do not, or nobody agreed."""
+    found = diagnose(target, draft)
+    if not found.usable:
+        raise UserError(found.sentence)
+    if found.needs_consent and not accept_differing:
+        raise UserError(f"{found.sentence} To go on, accept this (--accept-differing).")
+    return found
+
+
+def assemble(target: Loaded, draft: Loaded | None, vocabulary: Diagnosis | None = None) -> Pair:
+    """Return the pair with the target's tokenizer."""
     tokenizer = read_tokenizer(target.entry)
-    if draft is not None:
-        _check_same_vocabulary(target, draft, tokenizer)
     end = target.model.model.generation_config.eos_token_id
     if end is None:
         end = tokenizer.eos_token_id
@@ -173,40 +215,23 @@ def assemble(target: Loaded, draft: Loaded | None) -> Pair:
     adds_it = start is not None and tokenizer("a").input_ids[:1] == [start]  # GPT-2 has one and does not add it
     texts = TokenTexts(tokenizer, target.model.vocab, bos_id=start if adds_it else None)
     texts.label(0)  # surveys the vocabulary now, in the background, instead of at the first round on screen
-    return Pair(target, draft, texts, frozenset(int(t) for t in ends), start)
+    chat = Chat(tokenizer, target.entry.name)
+    return Pair(target, draft, texts, frozenset(int(t) for t in ends), start, vocabulary, chat)
 
 
 def read_tokenizer(entry: Entry) -> Any:
-    """Return the folder's fast tokenizer; raise `UserError` when there is none."""
+    """Return the fast tokenizer of a folder or GGUF file; raise `UserError` when there is none."""
     from transformers import AutoTokenizer
 
+    gguf = entry.weights == "gguf"
+    where = {"gguf_file": entry.path.name} if gguf else {}
     try:
-        return AutoTokenizer.from_pretrained(entry.path, local_files_only=True, trust_remote_code=False)
-    except Exception as error:
-        raise UserError(f"The tokenizer in {entry.path} could not be read: {_first_line(error)}") from error
-
-
-def _check_same_vocabulary(target: Loaded, draft: Loaded, tokenizer: Any) -> None:
-    ours, theirs = tokenizer.get_vocab(), read_tokenizer(draft.entry).get_vocab()
-    differing = sorted({i for token, i in ours.items() ^ theirs.items()})
-    if differing:
-        raise UserError(
-            f"{draft.entry.name} cannot draft for {target.entry.name}: their vocabularies ({len(theirs)} and "
-            f"{len(ours)} entries) differ in {len(differing)} ids, first {', '.join(map(str, differing[:3]))}."
+        return AutoTokenizer.from_pretrained(
+            entry.path.parent if gguf else entry.path, local_files_only=True, trust_remote_code=False, **where
         )
-
-
-def content_hash(path: Path) -> str:
-    """Return the SHA-256 over a model folder's config, tokenizer and weights, for a run's metadata."""
-    digest = hashlib.sha256()
-    for file in sorted(path.glob("*")):
-        if file.suffix in (".safetensors", ".json", ".model"):
-            digest.update(file.name.encode())
-            with file.open("rb") as stream:
-                while block := stream.read(1 << 20):
-                    digest.update(block)
-    return digest.hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # tokenizers' own crash
+            raise
+        raise UserError(
+            f"The tokenizer in {entry.path} could not be read: copy its files again. ({reason(error)})"
+        ) from error

@@ -7,11 +7,11 @@ prompt, seed, temperature and dtype, taken in turn so that a drifting machine hi
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 
-from simulator.cost import Cost, cost
+from simulator.cost import Cost, RoundCost, cost, round_costs
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.engine import Clock, speculate
 from simulator.metrics import AcceptanceFigures, from_rounds
@@ -91,12 +91,13 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The measured points so far; `cost` and `figures` are filled once the last repeat is done."""
+    """The measured points so far; `cost`, `figures` and `rounds` are filled once the last repeat is done."""
 
     points: tuple[MeasuredPoint, ...]
     done: float  # fraction in [0, 1]
     cost: Cost | None = None
     figures: AcceptanceFigures | None = None  # pooled over all k >= 1
+    rounds: Mapping[int, RoundCost] = field(default_factory=dict)  # by k
 
 
 def sweep(
@@ -123,7 +124,8 @@ def sweep(
             yield Sweep(_points(runs), done)
     rounds = {k: [r for run in runs[k] for r in run.rounds] for k in ks}
     pooled = [r for k in ks if k for r in rounds[k]]
-    yield Sweep(_points(runs), 1.0, cost(rounds[0], rounds), from_rounds(pooled))
+    costs = round_costs(rounds[0], rounds)
+    yield Sweep(_points(runs), 1.0, cost(rounds[0], rounds), from_rounds(pooled), costs)
 
 
 def _points(runs: dict[int, list[Run]]) -> tuple[MeasuredPoint, ...]:

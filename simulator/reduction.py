@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from simulator.records import Bars, FloatArray, Shape
 
+TINY = np.finfo(np.float32).tiny
 KEPT = 32  # tokens per position, by max(p, q); unless q has as many larger ones, the residual's largest are among them
 
 
 def shapes(p: FloatArray, q: FloatArray) -> list[Shape]:
-    """Return the figures of every position from p [n + 1, vocab] and q [n, vocab], sums in float64.
+    """Return the figures of every position from p [n + 1, vocab] and q [n, vocab]; the overlap is summed in float64.
 
     The last position has no q: the draft was never asked there.
     """
@@ -27,18 +28,18 @@ def shapes(p: FloatArray, q: FloatArray) -> list[Shape]:
     return [*drafted, *(Shape(None, None, float(entropy_p[i]), None, float(largest[i])) for i in range(n, len(p)))]
 
 
-def _entropy(rows: FloatArray) -> NDArray[np.float64]:
+def _entropy(rows: FloatArray) -> FloatArray:
     """Return the entropy in nats of each row; 0 log 0 = 0."""
-    logs = np.log(np.maximum(rows, np.finfo(np.float32).tiny))
-    result: NDArray[np.float64] = (rows * -logs).sum(-1, dtype=np.float64)
+    result: FloatArray = 0 - np.vecdot(rows, np.log(np.maximum(rows, TINY)))
     return result
 
 
 def bars(p: FloatArray, q: FloatArray | None, always: tuple[int, ...]) -> Bars:
     """Return the largest tokens of one position by max(p, q) with p and q [vocab], `always` among them."""
     height = p if q is None else np.maximum(p, q)
-    chosen = np.union1d(_largest(height, KEPT), np.asarray(always, dtype=np.intp))  # by id, each once
-    ids = chosen[np.argsort(-height[chosen], kind="stable")].astype(np.int32)
+    chosen = {*_largest(height, KEPT).tolist(), *always}
+    by_id = np.array(sorted(chosen), dtype=np.int32)
+    ids = by_id[np.argsort(-height[by_id], kind="stable")]
     return Bars(ids, p[ids], None if q is None else q[ids])
 
 

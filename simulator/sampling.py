@@ -46,21 +46,31 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, model: str = "the mo
     Raise `BrokenLogitsError` when a row has NaN, +inf or no finite entry; it names the model and the row's
     position in the round, `first` being that of row 0.
     """
-    scores = logits.float()
-    top = scores.amax(-1, keepdim=True)
-    if not bool(top.isfinite().all()):
-        row = int((~top.isfinite()[:, 0]).nonzero()[0])
+    scores: FloatArray = logits.float().cpu().numpy()  # NumPy: for rows of some thousand a torch call costs more
+    top = np.maximum.reduce(scores, -1, keepdims=True)
+    if not np.isfinite(top).all():
+        row = int(np.flatnonzero(~np.isfinite(top[:, 0]))[0])
         raise BrokenLogitsError(
             f"The logits of {model} at position {first + row} of this round are not a distribution (NaN or infinite). "
             "Nothing was emitted from them; check the weights and the dtype, then start again."
         )
     if sampling.temperature == 0:
-        return one_hot(scores.argmax(-1).cpu().numpy(), scores.shape[-1])
-    scores = (scores - top) / max(sampling.temperature, COLDEST)
+        return one_hot(scores.argmax(-1), scores.shape[-1])
+    scores = scores - top
+    if sampling.temperature != 1:
+        with np.errstate(over="ignore"):  # -inf is the right end of it
+            scores /= np.float32(max(sampling.temperature, COLDEST))
     for processor in _filters(sampling.top_k, sampling.top_p, sampling.min_p):
-        scores = processor(None, scores)
-    result: FloatArray = scores.softmax(-1).cpu().numpy()
-    return result
+        scores = processor(None, _tensor(scores)).numpy()
+    np.exp(scores, out=scores)
+    scores /= np.add.reduce(scores, -1, keepdims=True)
+    return scores
+
+
+def _tensor(rows: FloatArray) -> torch.Tensor:
+    import torch
+
+    return torch.from_numpy(rows)
 
 
 @lru_cache(maxsize=64)
@@ -90,6 +100,8 @@ def draw(weights: NDArray[np.floating[Any]], u: float) -> int:
     The running sum is float64 (a float32 one over 262,144 entries ends at .9996) and u is scaled by
     its end, so weights need not be normalised. A token of weight 0 is never returned, at either end.
     """
-    cdf = np.cumsum(weights, dtype=np.float64)
-    last = int(np.searchsorted(cdf, cdf[-1], side="left"))  # the last token with any weight
-    return min(int(np.searchsorted(cdf, u * cdf[-1], side="right")), last)
+    cdf = weights.astype(np.float64).cumsum()
+    token = int(cdf.searchsorted(u * cdf[-1], side="right"))
+    if token < len(cdf):
+        return token
+    return int(cdf.searchsorted(cdf[-1], side="left"))  # u * end was rounded up to the end: the last with any weight

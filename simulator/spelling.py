@@ -40,7 +40,7 @@ class Spelling:
     def raw(self, entry: str) -> bytes:
         """Return the bytes that an entry adds in the middle of a text."""
         if self.byte_level:
-            return _mapped(entry)
+            return entry_bytes(entry)
         if self.is_byte(entry):
             return bytes([int(entry[3:5], 16)])
         # Behind an anchor, because decoders strip the blank that a text begins with.
@@ -51,7 +51,8 @@ class Spelling:
         return self.byte_fallback and entry is not None and _FALLBACK.fullmatch(entry) is not None
 
 
-def _mapped(entry: str) -> bytes:
+def entry_bytes(entry: str) -> bytes:
+    """Return the bytes that an entry of a byte-level vocabulary stands for."""
     try:
         return bytes([_BYTES[c] for c in entry])
     except KeyError:  # an added token with a character outside the map: the decoder takes it as it stands

@@ -4,15 +4,16 @@ Knows: transformers' fast tokenizers, and that a character may be spread over se
 Does not know: models, traces, screens.
 
 Bytes are the truth: nothing here decodes tokens one by one and glues the pieces, which destroys every emoji.
-Fast tokenizers refuse a change of settings while another thread uses them ("Already borrowed"), so one lock serves
-all calls to all tokenizers, however many objects share one.
+Fast tokenizers refuse a change of settings while another thread encodes ("Already borrowed"), so one lock serves all
+encoding by all tokenizers, however many objects share one. What only looks up entries takes no lock: a label must not
+wait for a text of a million characters.
 """
 
 from __future__ import annotations
 
 import codecs
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from simulator.glyphs import cut, escape, imitates_marks, mark_bytes, unescape, visible
@@ -34,9 +35,12 @@ class TokenTexts:
         self.rows = rows
         self.bos_id = bos_id
         self._tokenizer = tokenizer
-        with _LOCK:
-            self._spelling = Spelling(tokenizer)
-            self._special = frozenset(i for i, t in tokenizer.added_tokens_decoder.items() if t.special)
+        self._backend = tokenizer.backend_tokenizer
+        with _LOCK:  # a tokenizer.json may ask for either
+            self._backend.no_truncation()
+            self._backend.no_padding()
+        self._spelling = Spelling(tokenizer)
+        self._special = frozenset(i for i, t in tokenizer.added_tokens_decoder.items() if t.special)
         self._entries: dict[int, str | None] = {}
         self._raw: dict[int, bytes] = {}
         self._labels: dict[int, str] = {}
@@ -46,8 +50,7 @@ class TokenTexts:
         """Return the bytes that the token adds in the middle of a text, just as the tokenizer decodes it."""
         if token_id not in self._raw:
             entry = self._entry(token_id)
-            with _LOCK:
-                self._raw[token_id] = b"" if entry is None else self._spelling.raw(entry)
+            self._raw[token_id] = b"" if entry is None else self._spelling.raw(entry)
         return self._raw[token_id]
 
     def text(self, token_id: int) -> str:
@@ -88,13 +91,30 @@ class TokenTexts:
 
         Unless `allow_special`, characters that spell a special token are ordinary text.
         """
+        return self.begun(self.ids(text, allow_special))
+
+    def ids(self, text: str, allow_special: bool) -> list[int]:
+        """Return the ids of a text as `encode` does, without `bos_id`."""
+        return list(self._encoded(text, allow_special, self._backend.encode_batch_fast).ids)
+
+    def ends(self, text: str, *, allow_special: bool = False) -> list[int]:
+        """Return for each token of the text, `bos_id` left out, the index behind its last character."""
+        return [end for _, end in self._encoded(text, allow_special, self._backend.encode_batch).offsets]
+
+    def _encoded(self, text: str, allow_special: bool, batch: Callable[..., Sequence[Any]]) -> Any:
+        """Encode as a batch of one, because the call for a single text does not let other threads run meanwhile."""
         whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # no tokenizer takes half a pair
         with _LOCK:
-            found = self._tokenizer(
-                whole, add_special_tokens=False, split_special_tokens=not allow_special, verbose=False
-            )
-        ids = [int(i) for i in found["input_ids"]]
-        return ids if self.bos_id is None or ids[:1] == [self.bos_id] else [self.bos_id, *ids]
+            self._backend.encode_special_tokens = not allow_special
+            return batch([whole], add_special_tokens=False)[0]
+
+    def special_in(self, token_ids: Iterable[int]) -> list[int]:
+        """Return the special tokens among the ids, in order."""
+        return [i for i in token_ids if i in self._special]
+
+    def begun(self, token_ids: list[int]) -> list[int]:
+        """Return the ids with `bos_id` in front, where there is one and it does not stand there already."""
+        return token_ids if self.bos_id is None or token_ids[:1] == [self.bos_id] else [self.bos_id, *token_ids]
 
     def decode(self, token_ids: Iterable[int], *, skip_special: bool = False) -> str:
         """Return the text of all ids in one decode; what is no UTF-8 is U+FFFD, ids without an entry add nothing."""
@@ -132,8 +152,7 @@ class TokenTexts:
 
     def _entry(self, token_id: int) -> str | None:
         if token_id not in self._entries:
-            with _LOCK:
-                found = self._tokenizer.convert_ids_to_tokens(token_id) if 0 <= token_id < 2**32 else None
+            found = self._tokenizer.convert_ids_to_tokens(token_id) if 0 <= token_id < 2**32 else None
             self._entries[token_id] = found
         return self._entries[token_id]
 
@@ -154,9 +173,8 @@ class TokenTexts:
 
         One pass over the vocabulary (a quarter of a second for 150,000 entries), at the first label.
         """
-        with _LOCK:
-            if self._alike is None:
-                self._alike = self._survey()
+        if self._alike is None:
+            self._alike = self._survey()
         return self._alike
 
     def _survey(self) -> tuple[frozenset[int], frozenset[bytes]]:

@@ -58,6 +58,18 @@ def test_several_prompts_and_seeds_are_pooled_with_one_object_a_run(capsys, tmp_
         assert {row["run"] for row in csv.DictReader(file)} == {str(i) for i in range(6)}
 
 
+def test_the_files_say_how_the_prompt_was_read(capsys, tmp_path):
+    (tmp_path / "prompt.txt").write_bytes(b"\xef\xbb\xbfTo be<|end|>\r\n")
+    file = tmp_path / "rounds.csv"
+    run(capsys, "--prompt-file", str(tmp_path / "prompt.txt"), "--parse-special", "--max-new-tokens", "4",
+        "--csv", str(file), "--trace", str(tmp_path / "t.trace"))  # fmt: skip
+    runs, meta = load_trace(tmp_path / "t.trace")
+    assert meta["prompts"] == ["To be<|end|>\n"]
+    assert meta["prompt_settings"] == [{"chat": False, "system": "", "special": True}]
+    assert runs[0].prompt.count(0) == 2  # the one that begins every text, and the one that was typed
+    assert json.loads((tmp_path / "rounds.meta.json").read_text("utf-8"))["prompt_settings"] == meta["prompt_settings"]
+
+
 def test_every_verdict_in_the_csv_follows_from_its_own_row(capsys, tmp_path):
     file = tmp_path / "rounds.csv"
     result = run(capsys, "--max-new-tokens", "70", "--csv", str(file), "--trace", str(tmp_path / "t.trace"))
@@ -126,6 +138,9 @@ WRONG = {
     "unknown option": ["--nonsense"],
     "no prompt file": ["--prompt-file", "no/such/file.txt"],
     "empty prompt": ["--prompt", ""],
+    "prompt longer than the context": ["--prompt", "to be or not to be " * 200],
+    "chat without a template": ["--chat"],
+    "system prompt without a template": ["--prompt", "To be", "--system", "Be brief."],
     "csv in no folder": ["--csv", "no/such/folder/x.csv"],
     "csv is a folder": ["--csv", "."],
     "trace in no folder": ["--trace", "no/such/folder/x.trace"],

@@ -1,7 +1,8 @@
-"""What the window costs: start-up, slider to curve, round to Stage at a large vocabulary. Offscreen, GUI-thread time.
+"""What the window costs: start-up, memory, slider to curve, round to Stage at a large vocabulary; GUI-thread time.
 
 Knows how to drive the window and read clocks. The rounds are made up here (random logits at V = 262,144 through the
-real engine): what they say does not matter to a stopwatch.
+real engine): what they say does not matter to a stopwatch. Memory: `memory_ready_mb` is the window with the bundled
+pair, ready to step; `memory_rounds_mb` the window with ROUNDS rounds of that vocabulary, random models included.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def ui_bench(json_only: bool = False) -> int:
     """Print the window's figures for people, then as one JSON line."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    results = {"start_to_window_s": start_up("window"), "start_to_ready_s": start_up("ready"), **in_window()}
+    results = {"start_to_window_s": start_up("window"), "start_to_ready_s": start_up("ready"),
+               "memory_ready_mb": most_memory(of_children=True), **in_window(),
+               "memory_rounds_mb": most_memory()}  # fmt: skip
     if not json_only:
         for name, value in results.items():
             print(f"{name:32} {value}")
@@ -45,6 +48,17 @@ def start_up(until: str, repeats: int = 3) -> float:
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, timeout=120)
         times.append(time.perf_counter() - start)
     return round(median(times), 2)
+
+
+def most_memory(of_children: bool = False) -> float | None:
+    """Return the most resident memory so far in MB, of this process or of the largest it started; None on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    who = resource.RUSAGE_CHILDREN if of_children else resource.RUSAGE_SELF
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
+    return round(resource.getrusage(who).ru_maxrss * unit / 1e6, 1)
 
 
 def open_and_leave(until: str) -> None:

@@ -15,6 +15,7 @@ from simulator.commands import metadata
 from simulator.errors import UserError
 from simulator.export import check_writable, write_csv
 from simulator.loading import Pair
+from simulator.prompts import Prompt
 from simulator.records import Run
 from simulator.runner import Control, Job, Runner
 from ui.session import Session
@@ -22,7 +23,7 @@ from ui.session import Session
 POLL_MS = 50
 
 
-def export_job(path: Path, run: Run, pair: Pair, prompt: str) -> Job:
+def export_job(path: Path, run: Run, pair: Pair, prompt: Prompt) -> Job:
     """Write the run as CSV with its metadata beside it: yields the path."""
 
     def job(control: Control) -> Iterator[Path]:

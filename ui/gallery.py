@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +17,7 @@ from simulator.errors import UserError
 from simulator.files import check_file
 
 STATES = ("empty", "loading", "ready", "drafted", "verified", "rejected", "accepted", "measured", "error")
-PAGES = ("stage", "exactness")
+PAGES = ("stage", "exactness", "acceptance", "cost", "worth", "runs")
 LIMIT_S = 120.0  # a state that is not reached by then is an error
 
 
@@ -63,6 +64,14 @@ def _shoot(page: str, out: str, width: int, height: int, theme_name: str, state:
         bring_to(session, window, state, wait)
         if page == "exactness":
             pose_exactness(window, state, wait)
+        if page == "acceptance":
+            pose_acceptance(session, window, state, wait)
+        if page == "cost":
+            pose_cost(window, state, wait)
+        if page == "worth":
+            pose_worth(session, window, state, wait)
+        if page == "runs":
+            pose_runs(session, window, state, wait)
         settle = time.monotonic() + 0.6  # the big numbers change at most four times a second
         wait(lambda: time.monotonic() > settle)
         if not window.grab().save(out, "PNG"):
@@ -127,6 +136,79 @@ def pose_exactness(window, state: str, wait: Callable[[Callable[[], object]], No
         page.rule.choose(rule)
         page.draw(draws)
         wait(lambda: page.experiment.tally.draws > draws // 8 if state == "measured" else not page.experiment.running)
+
+
+def pose_acceptance(session, window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
+    """Show a run's rates up to "verified", then what independence misses, the cut vocabulary, and published numbers."""
+    from ui.session import State
+
+    page = next(view for view in window.views if view.title == "Acceptance")
+    window.show_page(page.title)
+    if state not in ("verified", "rejected", "accepted", "measured"):
+        return
+    session.set_speed(0)
+    session.play(True)
+    wait(lambda: session.state is State.FINISHED and session.playback.at_end)
+    tabs = {"verified": page.rates, "measured": page.rates, "rejected": page.addup, "accepted": page.beyond}
+    page.tabs.setCurrentWidget(tabs[state])
+    if state == "rejected":
+        page.read_rows()
+        wait(lambda: session.state is not State.MEASURING)
+        page.addup.choose(session.pair.target.model.vocab // 8)
+
+
+def pose_cost(window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
+    """Show the costs, measured where the sweep is."""
+    page = next(view for view in window.views if view.title == "Cost")
+    window.show_page(page.title)
+    if state == "measured":
+        page.measure()
+        wait(lambda: page.found is not None)
+
+
+def pose_worth(session, window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
+    """Show a finished run's text as read in all states from "drafted" on, and one of its tokens behind "drafted"."""
+    from ui.session import State
+
+    page = next(view for view in window.views if view.title == "Worth it?")
+    window.show_page(page.title)
+    if state not in ("drafted", "verified", "rejected", "accepted", "measured"):
+        return
+    session.configure(max_new_tokens=200)
+    session.set_speed(0)
+    session.play(True)
+    wait(lambda: session.state is State.FINISHED and session.playback.at_end)
+    page.analyse_run()
+    wait(lambda: session.state is not State.MEASURING)
+    if state != "drafted":
+        page.choose(12)
+        wait(lambda: session.state is not State.MEASURING)
+
+
+def pose_runs(session, window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
+    """Show a small grid: going on in "drafted", paused in "verified", complete behind, two of its runs chosen.
+
+    "accepted" is greedy, so that the two texts agree.
+    """
+    from simulator.grid import Grid
+    from simulator.prompts import DEFAULT_PROMPT, PRESETS, Prompt
+
+    page = next(view for view in window.views if view.title == "Runs")
+    window.show_page(page.title)
+    if state not in ("drafted", "verified", "rejected", "accepted", "measured"):
+        return
+    prompts = Prompt(DEFAULT_PROMPT), Prompt(PRESETS[1])
+    temperature = 0.0 if state == "accepted" else 1.0
+    grid = Grid(prompts, (0, 1), (0, 1, 2, 3, 4, 6), (temperature,), max_new_tokens=48)
+    with tempfile.TemporaryDirectory() as folder:
+        page.desk.start(grid, Path(folder) / "grid.jsonl")
+        wait(lambda: len(page.desk.runs) >= (8 if state in ("drafted", "verified") else page.desk.going.wanted))
+        if state == "verified":
+            page.desk.pause()
+        if state == "drafted":
+            return
+        wait(lambda: not page.desk.running and sum(len(g.runs) for g in page.model.groups) == len(page.desk.runs))
+    page.choose(*(r for r in page.desk.runs if r.setting.k in (2, 4) and (r.setting.prompt, r.setting.seed) == (0, 0)))
 
 
 def _press(session, button: Callable[[], None], wait: Callable[[Callable[[], object]], None]) -> None:

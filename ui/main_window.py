@@ -22,12 +22,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from simulator.encoding import in_chat
 from simulator.errors import UserError
 from simulator.loading import Progress
+from simulator.published import Published
+from simulator.records import Sampling
 from ui import theme
+from ui.asker import Asker
 from ui.exporting import Exporter
+from ui.pages.acceptance import AcceptancePage
+from ui.pages.cost import CostPage
 from ui.pages.exactness import ExactnessPage
+from ui.pages.runs import RunsPage
 from ui.pages.stage import StagePage
+from ui.pages.worth import WorthPage
+from ui.pair_choice import stored_recent
+from ui.prompt_memory import recent, remember
 from ui.session import Session
 from ui.states import BUSY, CAN_RUN, State
 from ui.widgets.elided_button import ElidedButton
@@ -41,7 +51,7 @@ from ui.widgets.timeline import Timeline
 from ui.widgets.token_ribbon import TokenRibbon
 from ui.widgets.transport_bar import TransportBar
 
-PAGES = (StagePage, ExactnessPage)
+PAGES = (StagePage, ExactnessPage, AcceptancePage, CostPage, WorthPage, RunsPage)
 BRAND = 1.33  # times the text
 CLOSE_S = 1.5  # how long closing waits for an export
 
@@ -52,6 +62,8 @@ class MainWindow(QMainWindow):
     def __init__(self, session: Session, settings: QSettings | None = None) -> None:
         super().__init__()
         self.session, self._settings, self._exporter = session, settings, Exporter(self)
+        self._askers = Asker(self), Asker(self)  # of the pair dialog: what is here, and what the hub has
+        self._sampling: Sampling | None = None  # to begin with when the pair that is being loaded has come
         self.ended = True  # whether all threads were over when the window closed
         self.setWindowTitle("SpecScope")
         self.resize(1440, 900)
@@ -176,6 +188,8 @@ class MainWindow(QMainWindow):
         t.stop.connect(self._stop)
         t.speed_changed.connect(s.set_speed)
         self.stage.cards.beyond.connect(self._go)
+        acceptance = next(view for view in self.views if isinstance(view, AcceptancePage))
+        acceptance.reported.connect(self._show_reported)
         self.settings_bar.changed.connect(self._configure)
         self.ribbon.token_chosen.connect(s.seek)
         self.timeline.round_chosen.connect(s.seek)
@@ -200,17 +214,24 @@ class MainWindow(QMainWindow):
         """Ask for a pair and load it."""
         pair = self.session.pair
         names = (str(pair.target.entry.path), str(pair.draft.entry.path) if pair.draft else None) if pair else ()
-        dialog = PairDialog(*names, parent=self)
+        places = stored_recent(self._settings.value("places")) if self._settings is not None else []
+        dialog = PairDialog(*names, parent=self, recent=places, askers=self._askers)
         if self._ask(dialog):
-            target, draft, device, dtype = dialog.choice
-            self.session.load(target, draft, device=device, dtype=dtype)
+            if self._settings is not None:
+                self._settings.setValue("places", dialog.remembered)
+            choice = dialog.choice
+            self._sampling = choice.sampling
+            self.session.load(choice.target, choice.draft, **choice.options)
 
     def edit_prompt(self) -> None:
         """Ask for another prompt; the run starts over with it."""
         pair = self.session.pair
-        dialog = PromptDialog(self.session.prompt, pair is not None and pair.start_token is not None, self)
+        model, chat = (pair.target.entry.name, pair.chat.problem is None) if pair is not None else ("", False)
+        own = recent(self._settings, model)
+        dialog = PromptDialog(self.session.prompt, pair, self.session.config.max_new_tokens, own, self)
         if self._ask(dialog):
-            self.session.configure(prompt=dialog.text)
+            remember(self._settings, model, chat, dialog.prompt)
+            self.session.configure(prompt=dialog.prompt)
 
     def export_csv(self) -> None:
         """Ask for a file name and write all rounds of this run, in the background."""
@@ -263,6 +284,11 @@ class MainWindow(QMainWindow):
     def _go(self, by: int) -> None:
         self.session.seek(self.session.playback.cursor.round + by)
 
+    def _show_reported(self, row: Published) -> None:
+        """Bring a published row into the Stage's sliders, and show them."""
+        self.stage.theory.take_reported(row)
+        self.show_page(self.stage.title)
+
     def _show_rejected(self) -> None:
         self.ribbon.set_show_rejected(self._rejected.isChecked())
 
@@ -299,13 +325,26 @@ class MainWindow(QMainWindow):
         self.notice.hide()
         self.stage.cards.setFocus()
         self._show_state()
+        sampling, self._sampling = self._sampling, None
+        if sampling is not None:
+            self.session.configure(sampling=sampling)
 
     def _show_config(self) -> None:
         self.settings_bar.set_config(self.session.config)
         self._show_state()
-        prompt = " ".join(self.session.prompt.split())
+        prompt = " ".join(self.session.prompt.text[:400].split())
         shown = prompt if len(prompt) < 40 else prompt[:38] + "…"
-        self._prompt_button.setText(self.tr("Prompt: {text}").format(text=shown or self.tr("(empty)")))
+        text = self._chat_state() + self.tr("Prompt: {text}").format(text=shown or self.tr("(empty)"))
+        self._prompt_button.setText(text)
+
+    def _chat_state(self) -> str:
+        """Return whether the prompt stands in a chat template, for models that have one."""
+        pair, prompt = self.session.pair, self.session.prompt
+        if pair is None or pair.chat.problem is not None:
+            return ""
+        if not in_chat(prompt, pair.chat):
+            return self.tr("Chat off · ")
+        return self.tr("Chat, system prompt · ") if prompt.system else self.tr("Chat · ")
 
     def _show_cleared(self) -> None:
         self.ribbon.clear()
@@ -361,7 +400,8 @@ class MainWindow(QMainWindow):
             dialog.reject()
         self.hide()
         pages = [view.shutdown() for view in self.views if hasattr(view, "shutdown")]
-        self.ended = all([self.session.close(), self._exporter.close(CLOSE_S), *pages])
+        asked = [asker.close(CLOSE_S) for asker in self._askers]
+        self.ended = all([self.session.close(), self._exporter.close(CLOSE_S), *pages, *asked])
         event.accept()
 
 

@@ -13,10 +13,13 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from simulator.encoding import check_prompt
 from simulator.engine import checked_config
+from simulator.errors import UserError
 from simulator.jobs import compare_job, load_job, run_job, sweep_job
 from simulator.loading import Pair, Progress
 from simulator.measure import Sweep
+from simulator.prompts import Prompt, as_prompt, suited
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.runner import Control, Job, JobEvent, Runner
 from simulator.sequence import Sequences
@@ -53,7 +56,7 @@ class Session(QObject):
         self.state = State.EMPTY
         self.pair: Pair | None = None
         self.config = RunConfig()
-        self.prompt = ""
+        self.prompt = Prompt()
         self.rounds: list[RoundTrace] = []
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
@@ -97,7 +100,7 @@ class Session(QObject):
 
     def configure(self, **changes: Any) -> None:
         """Change settings of the next run; a run in progress is put away. Raise `UserError` for a wrong value."""
-        prompt = changes.pop("prompt", self.prompt)
+        prompt = as_prompt(changes.pop("prompt", self.prompt))
         config = checked_config(replace(self.config, **changes))
         if (config, prompt) == (self.config, self.prompt):
             return
@@ -174,10 +177,13 @@ class Session(QObject):
         if self.pair is not None and not self.obstacle:
             self.ask(compare_job(self.pair, self.prompt, self.config, tokens))
 
-    def ask(self, job: Job) -> None:
-        """Let the inference thread answer a page's question; the run waits, what the job yields is `answered`."""
+    def ask(self, job: Job, quiet: bool = False) -> None:
+        """Let the inference thread answer a page's question; the run waits, what the job yields is `answered`.
+
+        quiet: no progress is shown until the job tells some, for what takes a moment only.
+        """
         if self.state in CAN_RUN:
-            self._measure(job, sweeping=False)
+            self._measure(job, sweeping=False, quiet=quiet)
 
     def close(self) -> bool:
         """Stop everything and wait for the inference thread; return whether it ended in time."""
@@ -229,6 +235,7 @@ class Session(QObject):
     def _take_pair(self, pair: Pair) -> None:
         self._job, self._control = 0, None  # the end of the load must not end what begins now
         self.progress_changed.emit(None)
+        self._suit_prompt(pair)
         self.pair = pair
         self._check_prompt()
         self._clear_run()
@@ -317,11 +324,25 @@ class Session(QObject):
         self._move(self.playback.reset)
         self.run_cleared.emit()
 
+    def _suit_prompt(self, pair: Pair) -> None:
+        """Let another target begin with what suits it: its own presets, its chat template where it has one."""
+        entry = pair.target.entry
+        if self.pair is None or self.pair.target.entry.path != entry.path:
+            prompt = self.prompt if self.pair is None else replace(self.prompt, chat=None)
+            self.prompt = suited(prompt, entry.name, pair.chat.problem is None)
+
     def _check_prompt(self) -> None:
         """Find out whether a run can begin: with a blank prompt only where a token stands for the beginning."""
-        blank = self.pair is not None and not self.prompt.strip()
         self.obstacle = None
-        if blank and not self.pair.encode(self.prompt):
+        if self.pair is None:
+            return
+        try:
+            check_prompt(self.prompt, self.pair.chat)
+            empty = not self.prompt.text.strip() and not self.pair.encode(self.prompt)
+        except UserError as error:
+            self.obstacle = str(error)
+            return
+        if empty:
             self.obstacle = self.tr("The prompt is empty, and this model has no token to begin a text with. Type one.")
 
     def _set_sweep(self, sweep: Sweep | None) -> None:
@@ -343,11 +364,12 @@ class Session(QObject):
         self._set_sweep(self._behind[1])
         self._enter(self._behind[0])
 
-    def _measure(self, job: Job, sweeping: bool) -> None:
+    def _measure(self, job: Job, sweeping: bool, quiet: bool = False) -> None:
         self._suspend()
         self._sweeping = sweeping
         self._submit(job)
-        self.progress_changed.emit(Progress(self.tr("Warming up ..."), 0.0))
+        if not quiet:
+            self.progress_changed.emit(Progress(self.tr("Warming up ..."), 0.0))
         self._enter(State.MEASURING)
 
     def _submit(self, job: Job) -> None:
@@ -366,6 +388,6 @@ class Session(QObject):
             self.state_changed.emit()
 
 
-def _conditions(config: RunConfig, prompt: str) -> tuple[Any, ...]:
+def _conditions(config: RunConfig, prompt: Prompt) -> tuple[Any, ...]:
     """Return what measured points hold for; they cover every k, and seeds only repeat them."""
     return config.sampling, config.rule, config.source, prompt

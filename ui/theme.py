@@ -146,6 +146,7 @@ def token_font(points: float | None = None, bold: bool = False) -> QFont:
     font = QFont(["JetBrains Mono", "DejaVu Sans Mono", "DejaVu Sans"])
     font.setPointSizeF(points or QApplication.font().pointSizeF())
     font.setWeight(QFont.Weight.Bold if bold else QFont.Weight.Normal)
+    font.setFeature(QFont.Tag("calt"), 0)  # no ligatures: '<|end|>' must not become two triangles
     return font
 
 

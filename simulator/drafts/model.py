@@ -16,6 +16,8 @@ from simulator.sampling import draw, probabilities
 if TYPE_CHECKING:
     import torch
 
+Ids = NDArray[np.int64]
+
 CONTEXT_FULL = "The draft's context is full: from here on the target decodes alone."
 UNKNOWN_TOKEN = "The text holds a token that the draft has no row for: from here on the target decodes alone."
 
@@ -25,17 +27,36 @@ class ModelDraft:
 
     Between rounds the model's cache holds a prefix of the text; whatever it has not read yet (the newest
     token, and after a full acceptance its own last proposal too) is read at the start of the next proposal.
+
+    All ids outside are the target's. `to_target` [draft rows] names the target id of each row of the draft, -1 where
+    there is none (None: the same ids); rows without one leave before the softmax, so the q that a token is drawn from
+    is the q of the accept ratio. `feed` [target rows] names what the draft reads for each token of the text, -1 where
+    nothing can stand for it (None: the map turned round). That is free: no emitted probability depends on it.
     """
 
     name = "model"
 
-    def __init__(self, model: LanguageModel, sampling: Sampling, vocab: int) -> None:
+    def __init__(self, model: LanguageModel, sampling: Sampling, vocab: int, to_target: Ids | None = None,
+                 feed: Ids | None = None) -> None:  # fmt: skip
         self.model, self._sampling, self._vocab = model, sampling, vocab
+        ids = np.arange(min(model.vocab, vocab)) if to_target is None else to_target[: model.vocab]
+        rows = np.flatnonzero((ids >= 0) & (ids < vocab))  # of the draft, those with a counterpart
+        ids = ids[rows]
+        assert len(ids), "at least one id in common"
+        assert len(np.unique(ids)) == len(ids), "each target id named once at most"
+        self._rows: slice | torch.Tensor = slice(0, vocab) if to_target is None else _tensor(rows)
+        self._ids: slice | Ids = slice(0, len(ids)) if to_target is None else ids
+        own = np.full(vocab, -1)
+        if feed is None:
+            own[ids] = rows
+        else:
+            own[: len(feed)] = feed[:vocab]
+        self._feed: list[int] = own.tolist()  # asked a token at a time, where a list is quickest
 
     def prefill(self, context: Sequence[int], checkpoint: Checkpoint) -> None:
         """Read all but the newest token, unless nothing could be drafted behind them."""
         if self._obstacle(context) is None:
-            prefill(self.model, context[:-1], checkpoint)
+            prefill(self.model, self._fed(context[:-1]), checkpoint)
 
     def propose(self, context: Sequence[int], uniforms: NDArray[np.float64], checkpoint: Checkpoint) -> Proposal:
         """Draw up to len(uniforms) tokens, fewer where the model's position table ends."""
@@ -47,7 +68,7 @@ class ModelDraft:
         unread = context[self.model.length :]
         for i in range(n):
             checkpoint()
-            rows[i] = self._row(self.model.extend(unread, keep=1), i + 1)
+            self._fill(rows[i], self.model.extend(self._fed(unread), keep=1), i + 1)
             tokens.append(draw(rows[i], float(uniforms[i])))
             unread = tokens[-1:]
         return Proposal(tuple(tokens), rows, tuple(uniforms[:n].tolist()), obstacle)
@@ -56,12 +77,17 @@ class ModelDraft:
         """Return why nothing can be drafted behind the context, now or later, if so."""
         if self.model.max_length is not None and len(context) > self.model.max_length:
             return CONTEXT_FULL
-        return UNKNOWN_TOKEN if max(context[self.model.length :]) >= self.model.vocab else None
+        return UNKNOWN_TOKEN if min(self._fed(context[self.model.length :])) < 0 else None
 
-    def _row(self, logits: torch.Tensor, position: int) -> FloatArray:
-        """Return q [vocab of the target]: ids the target lacks are never drawn, ids the draft lacks have q = 0."""
-        row: FloatArray = probabilities(logits[:, : self._vocab], self._sampling, self.model.name, position)[0]
-        return np.pad(row, (0, self._vocab - len(row)))
+    def _fed(self, tokens: Sequence[int]) -> list[int]:
+        """Return what the draft reads for these tokens [n] of the text: as many of its own."""
+        return [self._feed[t] for t in tokens]
+
+    def _fill(self, row: FloatArray, logits: torch.Tensor, position: int) -> None:
+        """Write q into row [vocab of the target], zeros so far: ids the draft lacks keep 0, ids the target lacks go."""
+        if not isinstance(self._rows, slice):
+            self._rows = self._rows.to(logits.device)  # copied once
+        row[self._ids] = probabilities(logits[:, self._rows], self._sampling, self.model.name, position)[0]
 
     def commit(self, context: Sequence[int]) -> None:
         """Keep what the model has read of the text, all but its newest token at most; forget the rest."""
@@ -70,3 +96,9 @@ class ModelDraft:
     def reset(self) -> None:
         """Forget everything."""
         self.model.reset()
+
+
+def _tensor(ids: Ids) -> torch.Tensor:
+    import torch
+
+    return torch.from_numpy(ids)

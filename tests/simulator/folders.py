@@ -39,10 +39,51 @@ def save(
     )  # fmt: skip
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = LlamaForCausalLM(LlamaConfig(**sizes))
+        model = LlamaForCausalLM(LlamaConfig(**sizes | config))
     model.save_pretrained(folder, max_shard_size=shard)
     tokenizer(vocab, extra).save_pretrained(folder)
     return folder
+
+
+def save_gguf(folder: Path, file: Path) -> Path:
+    """Write the model of a folder that `save` made as a GGUF file in float32; return the file."""
+    import gguf
+
+    config, state = json.loads((folder / "config.json").read_text("utf-8")), load_file(folder / "model.safetensors")
+    vocabulary = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    heads, kv_heads, layers = (
+        config[f"num_{what}"] for what in ("attention_heads", "key_value_heads", "hidden_layers")
+    )
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_name("tiny")
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_block_count(layers)
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_vocab_size(config["vocab_size"])
+    entries = vocabulary["model"]["vocab"] | {t["content"]: t["id"] for t in vocabulary["added_tokens"]}
+    tokens = sorted(entries, key=entries.__getitem__)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if t in ("<s>", "</s>") else 4 if t.startswith("<pad") else 1 for t in tokens])
+    writer.add_token_merges([" ".join(pair) for pair in vocabulary["model"]["merges"]])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(1)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, layers)
+    for name, weight in state.items():
+        turned = heads if "q_proj" in name else kv_heads if "k_proj" in name else None  # llama.cpp's rotary pairs
+        if turned:
+            weight = weight.view(turned, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
+        writer.add_tensor(names.get_name(name.removesuffix(".weight")) + ".weight", weight.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
 
 
 def edit_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:

@@ -4,14 +4,19 @@ import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from simulator import catalog
-from simulator.catalog import find, folder_problem, hub_cache, read_entry, safetensors_header, scan
+from simulator.catalog import find, hub_cache, read_entry, safetensors_header, scan
 from simulator.errors import UserError
+from simulator.model_files import folder_problem
 from tests.simulator.folders import VOCAB, edit_json, save, with_header
+
+ROOT = Path(catalog.__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,7 @@ def alone(monkeypatch, tmp_path):
 
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(catalog.scan, "__defaults__", (tmp_path / "bundled",))
+    monkeypatch.setattr(catalog, "BUNDLED", tmp_path / "bundled")
 
 
 def test_a_whole_folder_is_described_from_its_headers(whole):
@@ -165,10 +170,80 @@ def test_a_link_to_a_deleted_file_is_that_entrys_problem_and_no_crash(whole, tmp
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors").symlink_to(tmp_path / "gone")
     [entry] = scan()
-    assert "No such file" in entry.problem
+    assert "The snapshot of org/broken in the hub cache is incomplete" in entry.problem
     (folder / "config.json").unlink()
     (folder / "config.json").symlink_to(tmp_path / "gone")
-    assert scan() == []
+    [entry] = scan()
+    assert "is incomplete" in entry.problem
+
+
+def test_a_broken_off_download_is_named_as_incomplete_and_an_older_whole_one_is_used(whole, tmp_path):
+    hub = tmp_path / "hub"
+    old = snapshot(hub, "org/tiny", "aaaa", whole, 1000)
+    new = snapshot(hub, "org/tiny", "bbbb", whole, 2000)
+    (new / "model.safetensors").unlink()
+    blobs = hub / "models--org--tiny" / "blobs"
+    blobs.mkdir()
+    (blobs / "1234.incomplete").write_bytes(b"half")
+    [entry] = scan()
+    assert (entry.path, entry.problem) == (old, None)
+    shutil.rmtree(old)
+    [entry] = scan()
+    assert entry.name == "org/tiny"
+    assert "The snapshot of org/tiny in the hub cache is incomplete (1 file(s) were not fetched to the end)" in (
+        entry.problem
+    )
+    assert find("org/tiny").problem == entry.problem
+
+
+def test_a_download_that_has_not_begun_is_incomplete_too(tmp_path):
+    (tmp_path / "hub" / "models--org--none" / "blobs").mkdir(parents=True)
+    (tmp_path / "hub" / "models--org--none" / "blobs" / "77.incomplete").write_bytes(b"")
+    [entry] = scan()
+    assert (entry.name, entry.parameters) == ("org/none", None)
+    assert "is incomplete" in entry.problem
+
+
+def test_recent_folders_are_listed_once_and_only_while_they_are_there(whole, tmp_path):
+    bundled = tmp_path / "bundled"
+    shutil.copytree(whole, bundled / "good")
+    elsewhere = Path(shutil.copytree(whole, tmp_path / "else where"))
+    (tmp_path / "link").symlink_to(bundled / "good")
+    recent = [str(elsewhere), elsewhere, bundled / "good", tmp_path / "link", tmp_path / "gone", "", "a\0b", "x" * 300]
+    assert [(e.name, e.path) for e in scan(recent=recent)] == [("good", bundled / "good"), ("else where", elsewhere)]
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert [e.name for e in scan(recent=[loop])] == ["good", "loop"]
+
+
+def test_entries_of_the_tokenizer_are_told_from_rows_of_the_embedding(copy):
+    edit_json(copy / "config.json", vocab_size=320)
+    entry = read_entry(copy, "copy")
+    assert (entry.vocab, entry.tokenizer_entries) == (320, VOCAB)
+    (copy / "tokenizer.json").write_text("{}")
+    assert read_entry(copy, "copy").tokenizer_entries is None
+
+
+def test_shards_without_an_index_are_counted_by_their_names(copy):
+    (copy / "model.safetensors").rename(copy / "model-00002-of-00003.safetensors")
+    assert "lacks shard 1 of 3, shard 3 of 3" in read_entry(copy, "copy").problem
+
+
+def test_an_index_cannot_reach_outside_its_folder(copy):
+    (copy / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": "../whole/model.safetensors"}}))
+    assert "lacks a readable model.safetensors.index.json" in read_entry(copy, "copy").problem
+
+
+def test_nothing_is_imported_to_list_what_is_there(whole, tmp_path):
+    """torch, transformers and huggingface_hub take seconds; a list of folders needs none of them."""
+    shutil.copytree(whole, tmp_path / "bundled" / "good")
+    code = (
+        "import sys; from pathlib import Path; from simulator.catalog import scan; "
+        f"print([e.name for e in scan(Path({str(tmp_path / 'bundled')!r}))]); "
+        "print(*(m for m in ('torch', 'transformers', 'huggingface_hub', 'gguf') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines() == ["['good']", ""]
 
 
 def test_the_hub_cache_is_where_the_library_would_look(monkeypatch, tmp_path):

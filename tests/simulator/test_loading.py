@@ -2,13 +2,17 @@
 
 import pickle
 import shutil
+import signal
 import socket
+import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from simulator import loading
+from simulator.drafts.base import no_checkpoint
 from simulator.engine import Stopped
 from simulator.errors import UserError
 from simulator.loading import Pair, Progress, choose_device, choose_dtype, content_hash, load_pair
@@ -43,7 +47,7 @@ def offline(monkeypatch):
 
 def load(target: Path | str, draft: Path | str | None = None, **options) -> Pair:
     *progress, pair = load_pair(str(target), None if draft is None else str(draft), device="cpu", **options)
-    assert [type(p) for p in progress] == [Progress] * (3 if draft is None else 4)
+    assert {type(p) for p in progress} == {Progress}
     assert [p.fraction for p in progress] == sorted(p.fraction for p in progress)
     return pair
 
@@ -187,6 +191,56 @@ def test_different_vocabularies_are_refused_with_sizes_and_ids(tmp_path, whole):
     assert "(300 and 300 entries) differ in" in refusal(whole, same_size)
 
 
+def test_a_differing_entry_needs_consent_and_is_then_never_drafted(whole, copy):
+    (copy / "tokenizer.json").write_text((copy / "tokenizer.json").read_text("utf-8").replace("</s>", "<end>"), "utf-8")
+    sentence = refusal(whole, copy)
+    assert "differ in 1 id: 1 ('</s>' in the target, '<end>' in the draft)" in sentence
+    assert "--accept-differing" in sentence
+    pair = load(whole, copy, accept_differing=True)
+    assert (pair.vocabulary.kind, pair.vocabulary.needs_consent) == ("few", True)
+    assert load(whole, whole).vocabulary.kind == "identical"
+    assert load(whole).vocabulary is None
+    source = pair.source("model", Sampling())
+    run = play(pair.target.model, source, pair.encode("to be"), k=4, max_new_tokens=20)
+    assert sum(t.drafted for t in run.rounds) > 0
+    source.reset()
+    proposal = source.propose(pair.encode("to be"), np.full(4, 0.5), no_checkpoint)
+    assert (proposal.q[:, 1] == 0).all()
+    assert proposal.q.sum(1) == pytest.approx(np.ones(4), abs=1e-5)
+
+
+@pytest.mark.parametrize("how", ["list", "buffers"])
+def test_a_draft_with_a_reduced_vocabulary_is_loaded_with_its_map_and_leaves_greedy_text_alone(tmp_path, whole, how):
+    smaller = save(tmp_path / "smaller", vocab=280)
+    if how == "list":
+        (smaller / "vocab_map.json").write_text(str(list(range(280))))
+    else:
+        edit_weights(smaller, lambda weights: weights.update({"d2t": torch.zeros(280, dtype=torch.int64)}))
+    pair = load(whole, smaller)
+    assert (pair.vocabulary.kind, pair.vocabulary.map.tolist()) == ("reduced", list(range(280)))
+    greedy = Sampling(temperature=0)
+    for text in ("that is the question", "no, over there"):  # some of its tokens the draft lacks
+        ids = pair.encode(text)
+        assert max(ids) >= 280
+        plain = play(pair.target.model, None, ids, k=0, sampling=greedy, max_new_tokens=30)
+        run = play(pair.target.model, pair.source("model", greedy), ids, k=3, sampling=greedy, max_new_tokens=30)
+        assert run.tokens == plain.tokens
+        assert all(t.drafted for t in run.rounds[:-1])
+
+
+def test_a_prompt_token_without_a_row_is_refused_by_name_before_any_pass(copy):
+    """SD-020: added tokens gave a tokenizer more entries than the model has rows; typing one crashed."""
+    from tokenizers import AddedToken, Tokenizer
+
+    backend = Tokenizer.from_file(str(copy / "tokenizer.json"))
+    backend.add_tokens([AddedToken("<new>", normalized=False)])
+    backend.save(str(copy / "tokenizer.json"))
+    pair = load(copy)
+    with pytest.raises(UserError, match=r"contains the token <new> \(id 300\), but copy has 300 rows"):
+        pair.encode("the <new> fox")
+    assert pair.encode("the fox")
+
+
 def test_the_verdict_follows_the_files_as_they_are_now(tmp_path, whole, copy):
     different = save(tmp_path / "different", extra="zebra quartz ")
     load(whole, copy)
@@ -218,6 +272,120 @@ def test_a_stop_between_the_steps_ends_the_loading(whole, other):
 
     with pytest.raises(Stopped):
         list(load_pair(str(whole), str(other), device="cpu", checkpoint=checkpoint))
+
+
+def test_a_stop_ends_the_loading_at_every_step_it_is_asked_at(whole, other):
+    """Cancel at any time: before each block read, each tensor, each stage; nothing but Stopped comes out."""
+    steps = 0
+
+    def count():
+        nonlocal steps
+        steps += 1
+
+    list(load_pair(str(whole), str(other), device="cpu", checkpoint=count))
+    assert steps > 2 * 20  # tensors alone
+    for last in range(0, steps, 3):
+        left = iter(range(last))
+
+        def checkpoint(left=left):
+            if next(left, None) is None:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            list(load_pair(str(whole), str(other), device="cpu", checkpoint=checkpoint))
+
+
+def test_progress_names_every_shard(tmp_path):
+    sharded = save(tmp_path / "sharded", shard="20KB")
+    *progress, _ = load_pair(str(sharded), None, device="cpu")
+    said = " ".join(p.text for p in progress)
+    assert all(f.name in said for f in sharded.glob("*.safetensors"))
+    assert "on cpu in float32" in said
+
+
+def test_each_model_has_its_own_dtype_and_p_and_q_are_compared_in_float32(whole, other):
+    """Two dtypes in one pair ended in a 'same dtype' error; a draft stayed in the target's unnoticed."""
+    pair = load(whole, other, dtype="float16", draft_dtype="bfloat16", target_dtype="float32")
+    assert (pair.target.dtype, pair.draft.dtype) == ("float32", "bfloat16")
+    assert (pair.target.model.dtype, pair.draft.model.dtype) == (torch.float32, torch.bfloat16)
+    pair = load(whole, other, dtype="bfloat16", target_dtype="float16")
+    assert (pair.target.dtype, pair.draft.dtype) == ("float16", "bfloat16")
+    run = play(pair.target.model, pair.source("model", Sampling()), pair.encode("fox"), k=3, max_new_tokens=8)
+    assert {p.bars.p.dtype.name for r in run.rounds for p in r.positions} == {"float32"}
+
+
+@pytest.mark.parametrize("option", ["target_device", "draft_device"])
+def test_a_device_that_is_not_there_is_refused_for_either_model_before_anything_is_read(whole, other, option):
+    read = []
+    with pytest.raises(UserError, match="'cuda:7' cannot be used here"):
+        list(load_pair(str(whole), str(other), device="cpu", checkpoint=lambda: read.append(1), **{option: "cuda:7"}))
+    assert len(read) == 1
+
+
+def test_too_little_memory_is_said_before_anything_is_read(whole, monkeypatch):
+    monkeypatch.setattr("simulator.memory.free_bytes", lambda device: 1_000_000)
+    assert "but 1 MB are free on cpu: choose bfloat16 or a smaller model." in refusal(whole)
+
+
+def test_weights_too_large_for_float16_are_refused_by_name(copy):
+    edit_weights(copy, lambda weights: weights["model.norm.weight"].__setitem__(3, 1e6))
+    with pytest.raises(UserError, match=r"values in model\.norm\.weight that float16 cannot hold"):
+        load(copy, dtype="float16")
+    load(copy, dtype="bfloat16")
+
+
+def test_the_hash_of_a_loaded_model_is_of_what_was_read(copy):
+    """A file that is replaced while the model runs must not put its own hash beside the run."""
+    before = content_hash(copy)
+    pair = load(copy)
+    edit_weights(copy, lambda weights: weights["model.norm.weight"].__setitem__(0, 2.0))
+    assert pair.target.sha256 == before != content_hash(copy)
+
+
+@pytest.mark.parametrize("ends", [[-1, 1], [10**12], ["</s>"], "</s>", {}, 1.5, True])
+def test_end_tokens_that_are_no_tokens_are_left_out(copy, ends):
+    edit_json(copy / "generation_config.json", eos_token_id=ends)
+    assert load(copy).end_tokens == {1}
+
+
+def test_one_tokenizer_serves_two_threads(whole):
+    """The prompt view encoded while a run decoded: 'Already borrowed'."""
+    pair = load(whole)
+    wanted = pair.encode("to be or not to be é 模型"), pair.texts.decode(list(range(60)))
+    wrong, done = [], threading.Event()
+
+    def use():
+        while not done.is_set():
+            try:
+                found = pair.encode("to be or not to be é 模型"), pair.texts.decode(list(range(60)))
+            except Exception as error:
+                wrong.append(error)
+                return
+            if found != wanted:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    play(pair.target.model, pair.source("ngram", Sampling()), pair.encode("to be or not to be"), max_new_tokens=60)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_code_from_a_folder_is_refused_in_a_thread_without_a_console(copy, tmp_path, monkeypatch):
+    """The library asked on the console, guarded by an alarm that only the main thread may set."""
+    edit_json(copy / "config.json", auto_map={"AutoModelForCausalLM": "own.Model"})
+    (copy / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.setattr("sys.stdin", None)
+    handler, said = signal.getsignal(signal.SIGINT), []
+    thread = threading.Thread(target=lambda: said.append(refusal(copy)))
+    thread.start()
+    thread.join()
+    assert "needs Python code from the model folder" in said[0]
+    assert not (tmp_path / "ran").exists()
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_devices_and_dtypes():

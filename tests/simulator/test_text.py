@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
+import simulator.text as text_module
 from simulator.glyphs import cut, unescape
 from simulator.text import StreamText, TokenTexts
 from tests.simulator.text_samples import HIDDEN, UNSEEN, byte_fallback, byte_level, spelled, word_pieces
@@ -219,6 +221,27 @@ def test_a_rewound_stream_is_as_if_the_rest_had_never_been(
     assert (stream.text, stream.open_bytes, stream.ids) == (fresh.text, fresh.open_bytes, fresh.ids)
 
 
+CLUSTERS = ["👨‍👩‍👧‍👦", "🇫🇷", "👍🏽", "中文模型", "e\u0301", "क्षि", "ที่", "\u202eabc", "a\u200bb"]
+
+
+@pytest.mark.parametrize("text", CLUSTERS)
+@pytest.mark.parametrize("tokenizer", [LEVEL, FALLBACK], ids=["byte level", "byte fallback"])
+def test_joined_characters_come_whole_and_bytes_stay_visible_until_then(tokenizer: Any, text: str) -> None:
+    """SD-060: emoji of several joined characters, flags, accents of their own, scripts of three bytes a letter."""
+    texts = TokenTexts(tokenizer, len(tokenizer))
+    ids = texts.encode(text)
+    assert b"".join(map(texts.token_bytes, ids)) == text.encode()
+    for cut_at in range(len(ids) + 1):  # the prompt may end in the middle of a character, and the run finish it
+        stream = StreamText(texts, ids[:cut_at])
+        begun = texts.split(ids[:cut_at])[0]
+        for token in ids[cut_at:]:
+            stream.push(token)
+            assert "\ufffd" not in stream.shown
+        assert begun + stream.shown == text
+    for token in ids:
+        assert texts.label(token).isprintable() or len(texts.token_bytes(token)) > 1
+
+
 # --- SD-061: tokens one cannot see
 
 
@@ -362,6 +385,27 @@ def test_threads_that_change_the_tokenizers_settings_do_not_collide() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_a_label_does_not_wait_for_a_long_text_to_be_read() -> None:
+    """SD-077: the window stood still for seconds while a text of a million characters was encoded elsewhere."""
+    texts, other = TokenTexts(LEVEL, 300), TokenTexts(LEVEL, 300)
+    text, order = "to be or not to be " * 40_000, []
+    reader = threading.Thread(target=lambda: order.append(("read", len(other.encode(text)))))
+    reader.start()
+    while not other_is_encoding():
+        time.sleep(0.001)
+    order.append(("label", texts.label(65)))
+    reader.join()
+    assert order == [("label", "A"), ("read", len(text))]
+
+
+def other_is_encoding() -> bool:
+    """Tell whether some thread holds the lock of encoding."""
+    free = text_module._LOCK.acquire(blocking=False)
+    if free:
+        text_module._LOCK.release()
+    return not free
 
 
 def test_labels_of_a_large_vocabulary_are_cheap() -> None:

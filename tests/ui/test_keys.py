@@ -87,7 +87,7 @@ def test_typing_in_a_dialog_triggers_nothing(window, qtbot, monkeypatch):
     window.edit_prompt()
     assert typed == ["r p m"]
     assert window.asked == []
-    assert window.session.prompt == "r p m"
+    assert window.session.prompt.text == "r p m"
     assert window.session.state is State.READY
 
 

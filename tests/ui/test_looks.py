@@ -138,7 +138,7 @@ def test_notices_and_dialogs_have_room_for_their_text(qtbot, looks, points):
         "A sentence about what went wrong that is longer than the notice is wide " * 3, "Traceback\n" * 30
     )
     progress.set_progress("Measuring k = 0 to 8 against plain decoding ...", 0.4)
-    widgets = (notice, progress, PairDialog(), PromptDialog("text", False))
+    widgets = (notice, progress, PairDialog(), PromptDialog("text"))
     for widget in widgets:
         qtbot.addWidget(widget)
     for widget in widgets:

@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialogButtonBox
 
 from simulator.metrics import from_rounds
 from simulator.records import Kind, Sampling, Verdict
@@ -15,8 +14,6 @@ from ui import theme
 from ui.session import State
 from ui.widgets.digits import prob
 from ui.widgets.origin import Origin
-from ui.widgets.pair_dialog import PairDialog
-from ui.widgets.prompt_dialog import PromptDialog
 
 
 @pytest.fixture(autouse=True)
@@ -178,27 +175,6 @@ def test_a_pair_without_a_draft_model_offers_lookup_only(new_window):
     source = new_window(pair=stub_pair(lone=True)).settings_bar.source
     assert source.currentData() == "ngram"
     assert not source.model().item(source.findData("model")).isEnabled()
-
-
-def test_the_pair_dialog_opens_whatever_is_on_the_computer(qtbot, monkeypatch, tmp_path):
-    """With models_cache gone, the dialog that could have opened another pair failed to open."""
-    monkeypatch.setattr("ui.widgets.pair_dialog.scan", list)
-    monkeypatch.setattr("simulator.catalog.scan", list)
-    dialog = PairDialog()
-    qtbot.addWidget(dialog)
-    assert not dialog._buttons.button(QDialogButtonBox.StandardButton.Open).isEnabled()
-    assert "no model" in dialog._problem.text()
-    dialog._offer(dialog._target, str(tmp_path))
-    assert "has no config.json" in dialog._problem.text()
-
-
-def test_the_prompt_dialog_knows_whether_a_prompt_may_be_empty(qtbot):
-    for allowed in (True, False):
-        dialog = PromptDialog("x", allowed)
-        qtbot.addWidget(dialog)
-        dialog._edit.clear()
-        assert dialog._buttons.button(QDialogButtonBox.StandardButton.Ok).isEnabled() == allowed
-        assert "beginning-of-text" in dialog._hint.text()
 
 
 def test_the_theme_is_switched_and_an_unknown_one_is_dark(new_window, qapp):

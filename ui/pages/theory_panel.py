@@ -6,12 +6,14 @@ Knows which slider feeds which argument of the curve. The formulas are in `simul
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Signal
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from simulator.measure import Sweep
 from simulator.parameters import PARAMETERS
+from simulator.published import Published
 from ui import theme
 from ui.plots.curve_plot import CurvePlot
+from ui.plots.reported import Reported
 from ui.widgets.labelled_slider import LabelledSlider, align_labels
 
 SLIDERS = ("alpha", "rho", "k", "c", "c_verify", "fixed")  # the left column first
@@ -26,6 +28,7 @@ class TheoryPanel(QWidget):
         super().__init__(parent)
         self.plot = CurvePlot()
         self.sliders = {name: self._slider(name) for name in SLIDERS}
+        self.reported, self._taking = QLabel(wordWrap=True), False
         self._sweep: Sweep | None = None
         self._run_alpha: float | None = None
         self._build()
@@ -44,6 +47,18 @@ class TheoryPanel(QWidget):
     def set_measuring_allowed(self, allowed: bool) -> None:
         """Enable or disable *Measure*."""
         self.measure_button.setEnabled(allowed)
+
+    def take_reported(self, row: Published) -> None:
+        """Set the sliders to what a source reported, and mark its speed or length on the curve, until one is moved."""
+        self._taking = True
+        for name, value in {"rho": 0.0, **row.loads()}.items():
+            self.sliders[name].setValue(value)
+        self._taking = False
+        self.plot.set_reported(Reported(row.setting, row.k, row.speedup, row.tokens_per_round))
+        derived = self.tr(" (alpha: what gives the reported tokens per round)") if row.derives_alpha else ""
+        self.reported.setText(self.tr("As reported: {setting}{derived}. {source}.").format(
+            setting=row.setting, derived=derived, source=row.source))  # fmt: skip
+        self.reported.show()
 
     def snap(self) -> None:
         """Set alpha, c, c_verify and fixed to what was measured on this machine."""
@@ -67,6 +82,9 @@ class TheoryPanel(QWidget):
 
     def _redraw(self) -> None:
         v = {name: slider.value() for name, slider in self.sliders.items()}
+        if not self._taking and not self.reported.isHidden():
+            self.reported.hide()
+            self.plot.set_reported(None)
         self.plot.set_model(v["alpha"], v["c"], v["c_verify"], int(v["k"]), v["fixed"], v["rho"])
 
     def _build(self) -> None:
@@ -82,6 +100,8 @@ class TheoryPanel(QWidget):
         layout.setSpacing(theme.SPACE // 2)
         layout.addLayout(self._switch())
         layout.addWidget(self.plot, 1)
+        self.reported.hide()
+        layout.addWidget(self.reported)
         layout.addLayout(self._slider_grid())
         row = QHBoxLayout()
         row.addWidget(self.measure_button)

@@ -21,6 +21,7 @@ from ui import theme
 from ui.plots.base import EDGE, Plot
 from ui.plots.key import Entry
 from ui.plots.marks import Bars, Callout, Callouts
+from ui.plots.reported import Reported, ReportedMark
 
 K_MAX = 16
 WILDEST = 1.6  # times the highest median or curve: whiskers beyond are cut off, the tooltip has their ends
@@ -75,9 +76,9 @@ class CurvePlot(Plot):
         self.formula, self.comparison = pg.PlotCurveItem(antialias=True), pg.PlotCurveItem(antialias=True)
         self.whiskers, self.measured = pg.ErrorBarItem(beam=0.22), pg.ScatterPlotItem(size=12, antialias=True)
         self.marks = pg.ScatterPlotItem(size=12, antialias=True)
-        layers = self._slow, self._plain, self.comparison, self.formula, self.marks, self.whiskers, self.measured
-        for item in layers:
+        for item in (self._slow, self._plain, self.comparison, self.formula, self.marks, self.whiskers, self.measured):
             self.plotItem.addItem(item)
+        self.reported = ReportedMark(self.plotItem)
         self.callouts = Callouts(self.plotItem.vb)
         self.callouts.setZValue(-1)  # their lines must not cover measured points
         self._slow_text = pg.TextItem(anchor=(0.5, 1.0))
@@ -98,6 +99,11 @@ class CurvePlot(Plot):
     def set_quantity(self, quantity: Quantity) -> None:
         """Show "speedup" or "tokens" (per round)."""
         self._change("quantity", quantity)
+
+    def set_reported(self, reported: Reported | None) -> None:
+        """Mark what a source reported; None takes the mark away."""
+        self.reported.shown = reported
+        self.request_redraw()
 
     def _change(self, name: str, value: object) -> None:
         if value != getattr(self, name):
@@ -129,7 +135,8 @@ class CurvePlot(Plot):
         self._draw_slow(curve, [c.x for c in callouts])
 
     def _set_ranges(self, curve: NDArray, other: NDArray | None, shown: list[tuple[float, ...]]) -> None:
-        middles = [*curve, *(other if other is not None else ()), *(row[1] for row in shown)]
+        told = [*(row[1] for row in shown), *self.reported.values(self.quantity)]
+        middles = [*curve, *(other if other is not None else ()), *told]
         most = WILDEST * max(middles)  # one disturbed repeat must not press the curve flat
         values = [*middles, *(min(v, most) for row in shown for v in row[2:])]
         slowest, tops = min(values), SPEEDUP_TOPS if self.quantity == "speedup" else TOKEN_TOPS
@@ -207,7 +214,7 @@ class CurvePlot(Plot):
             entries.append(Entry(self._comparison_name(), pen=self._comparison_pen))
         if measured:
             entries.append(Entry(self.tr("measured here"), pg.mkBrush(theme.colour("extra")), self._whisker_pen))
-        return entries
+        return entries + self.reported.draw(self.quantity, self.tr("as reported"))
 
     def _style_items(self) -> None:
         self._formula_pen = pg.mkPen(theme.colour("accent"), width=3)

@@ -1,0 +1,180 @@
+"""The Acceptance page: the engine's own figure first, sources, laws on one axis, published rows into the sliders."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simulator.counters import read_counters
+from simulator.errors import UserError
+from simulator.names import NAMES
+from simulator.published import PUBLISHED
+from simulator.records import RunStarted
+from simulator.theory import equivalent_alpha
+from simulator.truncated import frequency_order, truncate
+from tests.simulator.test_rounds_csv import a_run
+from ui.pages.acceptance import AcceptancePage
+from ui.pages.theory_panel import TheoryPanel
+from ui.session import Session
+from ui.widgets.paste_dialog import PasteDialog
+
+VLLM = '{"acceptance_histogram": [39, 1, 0, 3], "num_spec_tokens": 3, "num_draft_tokens": 129}'
+OMNI = next(p for p in PUBLISHED if p.per_position)
+
+
+@pytest.fixture
+def session():
+    made = Session()
+    yield made
+    made.close()
+    made.deleteLater()
+
+
+@pytest.fixture
+def page(qtbot, session):
+    made = AcceptancePage(session)
+    qtbot.addWidget(made)
+    made.resize(1150, 600)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+    assert made.shutdown()
+
+
+def put(session, counts, k=3):
+    """Let the session hold a run of these accepted counts."""
+    run = a_run(counts, k)
+    session.started = RunStarted(replace(run.config), run.prompt, 1.0)
+    session.rounds.extend(run.rounds)
+
+
+def cells(page, column=1):
+    table = page.rates.table
+    return [table.item(row, column).text().strip() for row in range(table.rowCount())]
+
+
+def test_before_the_first_round_the_page_says_what_to_do(page):
+    assert "No round yet" in page._head.text()
+    assert "–" in cells(page)
+    page.rates.rates.redraw_now()
+    assert page.rates.rates.message
+
+
+@pytest.mark.parametrize("engine", NAMES)
+def test_the_engines_own_figure_is_answered_at_once(page, session, engine):
+    put(session, [3, 1, 0, 2])
+    page.rates.choose_engine(engine)
+    page.refresh()
+    assert page._head.text().startswith(f"In {engine}: '")
+    marked = [row for row in cells(page, 0) if row.startswith("▸")]
+    assert len(marked) == len(NAMES[engine])
+
+
+def test_every_definition_of_the_reference_trace_side_by_side(page, session):
+    put(session, [3, 1, 0, 2])
+    page.refresh()
+    assert cells(page)[:6] == ["2.50", "2.50", ".5", ".667", "1.50", ".6"]
+    assert cells(page)[7:] == [".750 .500 .250", ".750 .667 .500"]
+    assert "✓" in page.rates.agreement.text()
+    assert "N = 9" in page.rates.agreement.text()
+    page.rates.rates.redraw_now()
+    assert page.rates.rates.bars[0].opts["height"].tolist() == [0.75, 0.5, 0.25]
+    assert "2 / 3 = .667" in page.rates.rates.read_out(2, 0.1)
+
+
+def test_pasted_counters_bring_their_engines_names_and_the_run_comes_back(page, session):
+    put(session, [3, 1, 0, 2])
+    page.rates.choose_engine("LM Studio")
+    page.show_counters(read_counters(VLLM))
+    assert page.rates.engine == "vLLM"
+    assert "1.23" in page._head.text()
+    assert ".0775" in page._head.text()
+    assert page.source.run.isEnabled()
+    page.source.run.click()
+    assert "2.50" in page._head.text()
+    assert not page.source.run.isEnabled()
+
+
+def test_files_are_read_on_another_thread_and_a_bad_one_is_one_sentence(page, session, tmp_path, until):
+    path, told = tmp_path / "rounds.csv", []
+    path.write_text("drafted,accepted\n3,3\n3,1\n3,0\n3,2\n", "utf-8")
+    session.problem.connect(lambda sentence, _: told.append(sentence))
+    page.open_files([path])
+    until(lambda: not page.asker.busy)
+    assert cells(page)[2] == ".5"
+    page.open_files([tmp_path / "missing.csv"])
+    until(lambda: told)
+    assert "missing.csv cannot be read" in told[0]
+    assert cells(page)[2] == ".5"
+
+
+def test_the_published_draft_stands_among_the_laws_to_the_printed_digits(page):
+    page.show_published(OMNI)
+    assert page.tabs.currentWidget() is page.beyond
+    answers = {a.name: a for a in page.beyond.axis.answers}
+    assert round(answers["independence"].value, 2) == 1.62
+    assert [round(v, 2) for v in (answers["any dependence"].low, answers["any dependence"].high)] == [1.05, 3.74]
+    assert round(answers["measured"].value, 2) == 3.16
+    assert page.beyond.rho.value() == 0.79
+    assert round(answers["Beta model"].value, 2) == 3.16
+    page.beyond.rho.setValue(0.0)
+    moved = {a.name: a for a in page.beyond.axis.answers}
+    assert moved["Beta model"].value < answers["Beta model"].value
+    assert "as one constant alpha" in [c._figure.caption for c in page.addup.figures._cells][3]
+    assert page.addup.figures._cells[3]._figure.value_text == ".8"
+
+
+def test_the_cut_vocabulary_says_which_tv_adds_up(page):
+    p, q = np.array([[0.5, 0.3, 0.2]]), np.array([[0.2, 0.5, 0.3]])
+    page.addup.set_truncation(truncate(p, q, frequency_order(q[0])))
+    assert "The two numbers add up" in page.addup.said.text()
+    page.addup.choose(2)
+    said = page.addup.said.text()
+    assert "acceptance .5" in said
+    assert "= .75" in said
+    assert "(.5) is missing" in said
+
+
+def test_a_published_row_loads_as_reported_until_a_slider_moves(qtbot):
+    panel = TheoryPanel()
+    qtbot.addWidget(panel)
+    row = next(p for p in PUBLISHED if p.setting == "T5-XXL 11B, EnDe, draft T5-small, T = 0")
+    panel.take_reported(row)
+    assert [panel.sliders[n].value() for n in ("alpha", "k", "c")] == [0.75, 7, 0.02]
+    assert "Leviathan" in panel.reported.text()
+    assert panel.plot.reported.shown.speedup == 3.4
+    panel.take_reported(OMNI)
+    assert panel.sliders["alpha"].value() == pytest.approx(equivalent_alpha(3.16, 7), abs=0.005)
+    assert "what gives the reported" in panel.reported.text()
+    panel.sliders["c"].setValue(0.3)
+    assert panel.reported.isHidden()
+    assert panel.plot.reported.shown is None
+
+
+def test_every_published_row_can_be_loaded(page, qtbot):
+    panel = TheoryPanel()
+    qtbot.addWidget(panel)
+    page.reported.connect(panel.take_reported)
+    for i, row in enumerate(PUBLISHED):
+        page.published.table.selectRow(i)
+        page.published.load.click()
+        assert row.source in panel.reported.text()
+        assert row.setting in page.published.said.text()
+
+
+def test_the_paste_dialog_says_what_it_understood(qtbot):
+    dialog = PasteDialog()
+    qtbot.addWidget(dialog)
+    ok = dialog.buttons.button(dialog.buttons.StandardButton.Ok)
+    assert not ok.isEnabled()
+    dialog.text.setPlainText('{"draft_n": 3, "draft_n_accepted": 4}')
+    dialog.read()
+    assert "rate above 1" in dialog.said.text()
+    assert not ok.isEnabled()
+    dialog.text.setPlainText(VLLM)
+    dialog.read()
+    assert "rounds 43" in dialog.said.text()
+    ok.click()
+    assert dialog.found.histogram == (39, 1, 0, 3)
+    with pytest.raises(UserError):
+        read_counters("")

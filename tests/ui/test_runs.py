@@ -1,0 +1,299 @@
+"""The Runs page: each finished run once, grids that pause and go on, figures that follow, two texts side by side."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+
+from simulator.brief import brief_of
+from simulator.grid import Grid
+from simulator.grid_file import open_grid
+from simulator.measure import run_once
+from simulator.prompts import Prompt
+from simulator.records import RunConfig, Sampling
+from tests.simulator.grids import GRID, briefs, finish, hashed_pair
+from tests.ui.stub import stub_pair
+from ui import theme
+from ui.pages.runs import RunsPage
+from ui.runs_model import COLUMNS, RunsModel
+from ui.runs_words import compared, first_difference, headline
+from ui.states import State
+from ui.widgets.grid_dialog import GridDialog
+from ui.widgets.run_text import END, RunText
+
+
+@pytest.fixture(autouse=True, scope="module")
+def everything_imported():
+    """Let the first run import torch and transformers here, not on the clock of a test that waits for it."""
+    briefs(Grid((Prompt("a"),), (0,), (0, 1), max_new_tokens=2))
+
+
+@pytest.fixture
+def new_page(qtbot, new_session):
+    pages = []
+
+    def make(pair=hashed_pair, **kwargs):
+        page = RunsPage(new_session(pair, **kwargs))
+        qtbot.addWidget(page)
+        page.resize(1150, 600)
+        page.show()
+        pages.append(page)
+        return page
+
+    yield make
+    for page in pages:
+        assert page.shutdown()
+
+
+def settled(page):
+    return not page._waiting and not page._refresh_timer.isActive()
+
+
+def column(page, name):
+    index = COLUMNS.index(name)
+    return [page.model.index(i, index).data() for i in range(page.model.rowCount())]
+
+
+def test_a_grid_runs_in_the_background_and_every_run_is_in_the_table_once(new_page, until, tmp_path):
+    page = new_page()
+    assert page._head.text().startswith("No finished run yet")
+    page.desk.start(GRID, tmp_path / "grid.jsonl")
+    assert page._session.state is State.MEASURING
+    assert page.bar.go_button.text() == "Pause"
+    until(lambda: not page.desk.running and settled(page))
+    assert [run.setting for run in page.desk.runs] == GRID.settings()
+    assert tuple(page.desk.runs) == open_grid(tmp_path / "grid.jsonl").runs
+    assert column(page, "row") == ["plain", "k = 1", "k = 2", "k = 4"]
+    assert column(page, "runs") == ["4"] * 4
+    assert "plain decoding in the median run" in page._head.text()
+    assert not page.bar.go_button.isVisible()
+    assert page._session.state is State.READY
+
+
+def test_pausing_frees_the_stage_and_resuming_makes_only_the_rest(new_page, until, tmp_path):
+    page, path = new_page(), tmp_path / "grid.jsonl"
+    page.desk.start(GRID, path)
+    until(lambda: len(page.desk.runs) >= 3)
+    page.bar.go_button.click()
+    assert page._session.state is State.READY
+    assert page.bar.go_button.text() == "Resume"
+    kept = open_grid(path).runs
+    assert 3 <= len(kept) < len(GRID.settings())
+    page._session.next_round()
+    until(lambda: page._session.rounds)  # the Stage has the inference thread to itself
+    page.bar.go_button.click()
+    until(lambda: not page.desk.running and settled(page))
+    whole = open_grid(path).runs
+    assert whole[: len(kept)] == kept
+    assert [run.setting for run in whole] == GRID.settings()
+    assert sorted(r.setting for r in page.desk.runs) == sorted(GRID.settings())
+
+
+def test_a_run_that_ends_on_the_stage_is_in_the_table_and_a_stopped_one_is_not(new_page, until):
+    page = new_page(max_new_tokens=8)
+    s = page._session
+    s.set_speed(0)
+    s.next_round()
+    until(lambda: s.rounds)
+    s.stop()
+    assert page.desk.runs == []
+    s.reset()
+    s.play(True)
+    until(lambda: s.state is State.FINISHED and settled(page))
+    assert [r.tokens for r in page.desk.runs] == [s.run.tokens]
+    assert column(page, "speedup") == ["–"], "no plain run was made beside it"
+
+
+def test_a_file_opens_without_a_pair_and_another_s_grid_is_not_run(new_page, until, tmp_path):
+    finish(tmp_path / "grid.jsonl")
+    page = new_page(pair=None)
+    page.desk.open(tmp_path / "grid.jsonl")
+    until(lambda: page.desk.runs and settled(page))
+    page.desk.open(tmp_path / "grid.jsonl")
+    until(lambda: settled(page) and not page.desk._files.busy)
+    assert len(page.desk.runs) == len(GRID.settings())
+    assert not page.bar.new_button.isEnabled()
+    problems = []
+    page._session.problem.connect(lambda sentence, details: problems.append(sentence))
+    page.desk.open(tmp_path / "none.jsonl")
+    until(lambda: problems)
+    assert "none.jsonl cannot be read" in problems[0]
+
+
+def test_the_table_is_written_as_csv(new_page, until, tmp_path):
+    page = new_page(pair=None)
+    page.desk._add(briefs())
+    until(lambda: settled(page))
+    page.desk.export(tmp_path / "runs.csv", "seed")
+    until(lambda: (tmp_path / "runs.meta.json").exists() and not page.desk._files.busy)
+    with (tmp_path / "runs.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["seed"] for row in csv.DictReader(file)][:8] == ["0"] * 4 + ["1"] * 4
+
+
+# The table
+
+
+def test_rows_sort_by_any_column_and_what_has_no_value_comes_last(new_page, until):
+    page = new_page(pair=None)
+    page.desk._add(briefs(replace(GRID, ks=(0, 1, 2, 4))))
+    until(lambda: settled(page))
+    page.table.expand(page.model.index(1, 0))
+    opened = page.model.index(1, 0).data()
+    page.table.sortByColumn(COLUMNS.index("formula"), Qt.SortOrder.DescendingOrder)
+    assert column(page, "formula")[-1] == "–"
+    values = [float(v) for v in column(page, "formula")[:-1]]
+    assert values == sorted(values, reverse=True)
+    rows = {page.model.index(i, 0).data(): page.table.isExpanded(page.model.index(i, 0)) for i in range(4)}
+    assert [name for name, is_open in rows.items() if is_open] == [opened], "an open row stays open where it goes"
+
+
+def test_the_model_keeps_qt_s_rules(qtmodeltester):
+    model = RunsModel()
+    model.add(briefs())
+    model.refresh()
+    qtmodeltester.check(model)
+    assert model.rowCount(model.index(0, 1)) == 0
+    assert model.parent(QModelIndex()) == QModelIndex()
+
+
+def test_settings_that_all_rows_share_are_told_once(new_page, until):
+    page = new_page(pair=None)
+    page.desk._add(briefs(replace(GRID, temperatures=(0.5, 1.0), ks=(1,))))
+    until(lambda: settled(page))
+    hidden = {name for i, name in enumerate(COLUMNS) if page.table.isColumnHidden(i)}
+    assert hidden == {"models", "source", "rule"}
+    assert "ratio + residual" in page._shared.text()
+    assert "T =" not in page._shared.text()
+    assert "T = " in headline(page.model), "the head line says which of the rows it means"
+
+
+# Two runs
+
+
+def decoded(k, seed=0, temperature=1.0, rule="exact", prompt="to be"):
+    pair, sampling = stub_pair(), Sampling(temperature)
+    config = RunConfig(k, sampling, rule, seed=seed, max_new_tokens=30)
+    run = run_once(pair.target.model, pair.source("model", sampling) if k else None, pair.encode(prompt), config)
+    return brief_of(run, "m", Prompt(prompt), 0, pair.texts)
+
+
+def test_greedy_texts_of_any_k_are_identical_and_said_to_have_to_be():
+    statement = compared(decoded(1, temperature=0.0), decoded(4, seed=5, temperature=0.0))
+    assert (statement.sign, statement.colour) == ("✓", "both")
+    assert "T = 0" in statement.text
+
+
+def test_greedy_texts_that_differ_are_an_alarm():
+    a, b = decoded(1, temperature=0.0), decoded(4, temperature=0.0)
+    b = replace(b, tokens=(*b.tokens[:7], 65, *b.tokens[8:]), labels=(*b.labels[:7], "A", *b.labels[8:]))
+    statement = compared(a, b)
+    assert statement.sign == "✗"
+    assert "First difference at token 8" in statement.text
+    assert "'A' on the right" in statement.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"k": 2}, "same seed does not mean the same text"), ({"seed": 1}, "seeds differ"),
+        ({"temperature": 0.5}, "laws do"), ({"rule": "always"}, "not lossless"),
+        ({"prompt": "be to"}, "Different prompts"),
+    ],
+)  # fmt: skip
+def test_sampled_texts_are_only_compared_where_that_means_something(changes, part):
+    a, b = decoded(3), decoded(**{"k": 3, **changes})
+    statement = compared(a, b)
+    assert part in statement.text
+    assert statement.sign != "✗"
+
+
+def test_the_first_difference_counts_a_text_that_ends_sooner():
+    assert first_difference((1, 2, 3), (1, 2, 3)) is None
+    assert first_difference((1, 2, 3), (1, 5, 3)) == 1
+    assert first_difference((1, 2), (1, 2, 3)) == 2
+    assert first_difference((), ()) is None
+
+
+def test_two_chosen_runs_lie_side_by_side_with_the_difference_in_view(new_page, until):
+    page = new_page(pair=None)
+    runs = briefs()
+    page.desk._add(runs)
+    until(lambda: settled(page))
+    pair = [r for r in runs if r.setting.k in (1, 4) and (r.setting.prompt, r.setting.seed) == (0, 0)]
+    page.choose(*pair)
+    assert "First difference" in page.compare._head.text()
+    assert all(side.text.marked_box() is not None for side in page.compare._sides)
+    page.choose(*pair, runs[5])
+    assert len(page.table.selectionModel().selectedRows()) == 2
+
+
+def test_a_text_that_ends_sooner_is_marked_at_its_end(qtbot):
+    text = RunText()
+    qtbot.addWidget(text)
+    text.resize(300, 80)
+    text.show()
+    text.set_run(["a", "b\n", "c"] * 40, ["accepted", "bonus", "plain"] * 40, 120)
+    assert text._tokens[-1][0] == END
+    assert text.marked_box() is not None
+
+
+# The form
+
+
+@pytest.fixture
+def form(qtbot, tmp_path):
+    prompts = [Prompt("to be"), Prompt("or not")]
+    made = GridDialog(prompts, RunConfig(), True, {0: 100.0, 4: 200.0}, tmp_path / "grid.jsonl")
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_the_form_says_how_much_work_it_is_before_it_starts(form):
+    assert form.grid == Grid((Prompt("to be"),), (0, 1, 2), (0, 1, 2, 3, 4, 5, 6, 7, 8))
+    assert form._sum.text().startswith("27 runs of up to 96 tokens, about 17 s")
+    form.ks.setText("2")
+    form.plain.setChecked(False)
+    form.tokens.setValue(10)
+    assert form._sum.text().startswith("3 runs of up to 10 tokens")
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "part"),
+    [
+        ("ks", "1-99", "is 17"), ("seeds", "", "no seed"), ("temperatures", "warm", "'warm'"),
+        ("path", "", "Name the file"), ("path", "/no/such/folder/grid.jsonl", "folder does not exist"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_says_so_and_nothing_can_start(form, field, text, part):
+    getattr(form, field).setText(text)
+    assert part in form._errors[field].text()
+    assert form._errors[field].isVisible()
+    assert not form.start.isEnabled()
+    assert form.grid is None
+
+
+def test_a_file_that_holds_another_grid_is_refused_at_the_field(form, tmp_path):
+    finish(tmp_path / "other.jsonl")
+    form.path.setText(str(tmp_path / "other.jsonl"))
+    assert "another grid" in form._errors["path"].text()
+
+
+def test_a_file_as_prompt(form, tmp_path):
+    (tmp_path / "p.txt").write_text("whole text\n", "utf-8")
+    (tmp_path / "b.txt").write_bytes(b"\xff")
+    form.add_file(tmp_path / "p.txt")
+    assert form.grid.prompts == (Prompt("to be"), Prompt("whole text\n"))
+    form.add_file(Path(tmp_path / "b.txt"))
+    assert "not UTF-8" in form._errors["prompts"].text()
+
+
+def test_the_page_follows_the_theme(new_page, qapp):
+    page = new_page(pair=None)
+    theme.apply(qapp, "light")
+    try:
+        assert theme.LIGHT.muted in page.table.styleSheet()
+    finally:
+        theme.apply(qapp, "dark")

@@ -1,0 +1,142 @@
+"""The Acceptance page's sentences.
+
+Knows: how figures read. Does not know: how they were counted.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from simulator.acceptance import LEVEL_Z, Acceptance
+from simulator.beyond import Evidence
+from simulator.correlation import Control
+from simulator.names import FORMULAS, NAMES
+from simulator.truncated import Truncation
+from ui.widgets.digits import pair, prob
+
+translate = QCoreApplication.translate
+LENGTHS = ("tau_counters", "acceptance_length", "accepted_per_round")  # figures above 1: two decimals
+
+
+def value_text(name: str, value: float | None) -> str:
+    """Write one figure: counts whole, lengths with two decimals, shares with telling digits."""
+    if value is None:
+        return "–"
+    if name in LENGTHS:
+        return f"{value:.2f}"
+    return f"{int(value):,}" if float(value).is_integer() and name not in FORMULAS else prob(value)
+
+
+def headline(a: Acceptance | None, engine: str) -> str:
+    """Answer which figure is the one in the engine's log; without rounds, say what to do."""
+    if a is None:
+        return translate(
+            "Acceptance", "No round yet: step the run with R, open finished runs, or paste an engine's counters."
+        )
+    parts = []
+    for figure, called in NAMES.get(engine, {}).items():
+        if figure.startswith("per_position"):
+            continue
+        value = a.figures.get(figure)
+        text = (
+            translate("Acceptance", "'{called}' is {formula} = {value}")
+            if value is not None
+            else translate("Acceptance", "'{called}' is {formula}, which is not known here")
+        )
+        parts.append(text.format(called=called, formula=FORMULAS[figure], value=value_text(figure, value)))
+    return translate("Acceptance", "In {engine}: ").format(engine=engine) + "; ".join(parts) + "."
+
+
+def agreement(a: Acceptance | None) -> str:
+    """Say whether alpha from the distributions and alpha from the verdicts agree, with N, level and test."""
+    if a is None:
+        return ""
+    g = a.agreement
+    if g is None:
+        return translate(
+            "Acceptance", "Alpha from Σ min(p, q) is not known here, so it cannot be held against the counts."
+        )
+    from_p, from_counts = pair(g.expected / g.tested, g.accepted / g.tested)
+    test = translate(
+        "Acceptance", "z = {z:+.2f} from N = {n:,} tested positions, level .001: |z| up to {limit}"
+    ).format(z=g.z, n=g.tested, limit=LEVEL_Z)
+    lead = translate("Acceptance", "alpha is {p} from Σ min(p, q) and {c} from the verdicts").format(
+        p=from_p, c=from_counts
+    )
+    if a.rules not in ((), ("exact",)):
+        return translate(
+            "Acceptance", "{lead} ({test}); the rule is {rules}, under which the two need not agree."
+        ).format(lead=lead, test=test, rules=", ".join(a.rules))
+    if g.agree:
+        return translate("Acceptance", "✓ {lead}: they agree ({test}).").format(lead=lead, test=test)
+    return translate("Acceptance", "✗ {lead}: they disagree ({test}). One honest run in a thousand does.").format(
+        lead=lead, test=test
+    )
+
+
+def beyond(e: Evidence | None, mean: float, rho: float) -> str:
+    """Say where the measurement lies among the laws."""
+    if e is None:
+        return translate("Acceptance", "No rounds that drafted all of their k tokens, so there is nothing to compare.")
+    if e.measured is None:
+        return translate("Acceptance", "No accepted length is known here.")
+    against = e.independent() if e.independent() is not None else e.constant()
+    text = translate(
+        "Acceptance",
+        "{m:.2f} of {k} drafted tokens are accepted; independence says {i:.2f}, the Beta "
+        "model with mean {mean} and ρ = {rho:.2f} says {b:.2f}.",
+    ).format(m=e.measured, k=e.k, i=against, mean=prob(mean), rho=rho, b=e.beta(mean, rho))
+    if e.fit is not None:
+        weak = e.fit.chance > 0.05
+        text += " " + (
+            translate(
+                "Acceptance",
+                "These {n} rounds show no correlation (a likelihood this much better comes by chance in {c} of cases).",
+            )
+            if weak
+            else translate(
+                "Acceptance",
+                "Correlation shows in these {n} rounds (a likelihood this much better comes by "
+                "chance in {c} of cases).",
+            )
+        ).format(n=e.fit.rounds, c=prob(e.fit.chance, 2))
+    return text
+
+
+def control(c: Control | None) -> str:
+    """Say which law foretells other draft lengths better, and whether the rounds are enough to tell."""
+    if c is None or c.independent_error is None or c.correlated_error is None or c.noise is None:
+        return ""
+    text = translate(
+        "Acceptance",
+        "Fitted at k = {k}, the Beta model (mean {m}, ρ = {r:.2f}) misses the other k by "
+        "{b:.1f} % in the mean, the i.i.d. formula (alpha {a}) by {i:.1f} %.",
+    ).format(
+        k=c.fit_k,
+        m=prob(c.fit.mean),
+        r=c.fit.rho,
+        a=prob(c.alpha),
+        b=100 * c.correlated_error,
+        i=100 * c.independent_error,
+    )
+    if max(c.independent_error, c.correlated_error) < c.noise:
+        text += " " + translate(
+            "Acceptance", "Both lie within the noise of these rounds (±{n:.1f} %): they cannot tell the two apart."
+        ).format(n=100 * c.noise)
+    return text
+
+
+def support(t: Truncation | None, index: int) -> str:
+    """Say which of the two TVs adds up with the acceptance."""
+    if t is None:
+        return ""
+    a, all_of_it, own, out = (float(x[index]) for x in (t.acceptance, t.tv_all, t.tv_draft, t.outside))
+    if out < 1e-6:
+        return translate(
+            "Acceptance", "With all {n:,} tokens: acceptance {a} + TV {v} = 1. The two numbers add up."
+        ).format(n=int(t.n[index]), a=prob(a), v=prob(all_of_it))
+    return translate(
+        "Acceptance",
+        "Cut to {n:,} tokens: acceptance {a} + TV over all tokens {v} = 1, but acceptance + TV over the "
+        "draft's tokens {w} = {s}: half of the target's mass outside ({o}) is missing.",
+    ).format(n=int(t.n[index]), a=prob(a), v=prob(all_of_it), w=prob(own), s=prob(a + own), o=prob(out))

@@ -1,0 +1,248 @@
+"""Acceptance: which rate is which, what independence misses, which numbers add up, and what others have published.
+
+Knows: where the figures on screen come from (the run, files, pasted counters), and when each part is told anew.
+Counting, laws and jobs are in `simulator`, the sentences in `ui.acceptance_words`.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+
+from simulator.acceptance import Acceptance, of_runs
+from simulator.acceptance_jobs import ControlAnswer, Opened, control_job, open_job, support_job
+from simulator.beyond import Evidence, of_acceptance, of_published
+from simulator.correlation import FIT_K, control
+from simulator.loading import Progress
+from simulator.published import Published
+from simulator.truncated import Truncation
+from ui import acceptance_words as words
+from ui import theme
+from ui.asker import Asker
+from ui.session import Session
+from ui.states import CAN_RUN
+from ui.widgets.addup_panel import AddUpPanel
+from ui.widgets.beyond_panel import BeyondPanel
+from ui.widgets.counts_source import CountsSource
+from ui.widgets.published_panel import PublishedPanel
+from ui.widgets.rates_panel import RatesPanel
+
+TEXT_MS = 250  # figures change at most four times a second
+SHARE = 20  # counting may take a twentieth of the time, however long the run
+CLOSE_S = 2.0  # how long closing waits for a file to be read
+
+
+class AcceptancePage(QWidget):
+    """A source, one sentence, and four views of it."""
+
+    title = "Acceptance"
+    reported = Signal(object)  # a `Published` for the Stage's sliders and curves
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._other: Acceptance | None = None  # files or counters; None: the run of this window
+        self._shown: Acceptance | None = None
+        self._evidence: Evidence | None = None  # of what is shown
+        self._published: Evidence | None = None  # of a published row, in its place beyond the rates
+        self._dirty = True
+        self.asker = Asker(self)
+        self.rates, self.beyond = RatesPanel(), BeyondPanel()
+        self.addup, self.published = AddUpPanel(), PublishedPanel()
+        self._build()
+        self._dress()
+        self._timer = QTimer(self, interval=TEXT_MS, singleShot=True)
+        self._timer.timeout.connect(self.refresh)
+        self._connect()
+        self.refresh()
+
+    # --- what the person does ---
+
+    def show_run(self) -> None:
+        """Go back to the run of this window."""
+        self._take(None)
+
+    def open_files(self, paths: list[Path]) -> None:
+        """Read traces and CSVs in the background, and show them together."""
+        if paths:
+            self.asker.ask(open_job(paths))
+            self._show_source()
+
+    def show_counters(self, a: Acceptance) -> None:
+        """Show what was pasted, by its engine's names."""
+        self.rates.choose_engine(a.source.removesuffix(" counters"))
+        self._take(a)
+
+    def run_control(self) -> None:
+        """Decode the same prompts at k = 1 to 8."""
+        s = self._session
+        if s.pair is not None and not s.obstacle:
+            s.ask(control_job(s.pair, s.prompt, s.config))
+
+    def read_rows(self) -> None:
+        """Read p and q of the run's text, whole rows."""
+        s = self._session
+        if s.pair is not None and s.pair.draft is not None and s.run is not None:
+            run = s.run
+            s.ask(support_job(s.pair, [*run.prompt, *run.tokens], len(run.prompt), run.config.sampling))
+
+    def show_published(self, row: Published) -> None:
+        """Hold a published draft's positions against the laws."""
+        self._published = of_published(row)
+        self._show_evidence()
+        self.tabs.setCurrentWidget(self.beyond)
+
+    def shutdown(self) -> bool:
+        """Stop reading files; return whether the thread ended in time."""
+        return self.asker.close(CLOSE_S)
+
+    # --- showing ---
+
+    def refresh(self) -> None:
+        """Count the source anew and show everything; hidden, only remember that it is due."""
+        if not self.isVisible():
+            self._dirty = True
+            return
+        self._dirty = False
+        start = time.monotonic()
+        run = self._session.run
+        self._shown = self._other
+        if self._other is None and run is not None and any(r.emitted for r in run.rounds):
+            self._shown = of_runs(self.tr("this run"), [run])
+        self._evidence = of_acceptance(self._shown) if self._shown is not None else None
+        self._show_source()
+        self._show_rates()
+        self._show_evidence()
+        self._show_session()
+        self._timer.setInterval(max(TEXT_MS, round(1000 * SHARE * (time.monotonic() - start))))
+
+    def _soon(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _run_changed(self) -> None:
+        """Drop what belongs to the run that was put away."""
+        self.addup.set_truncation(None)
+        self._soon()
+
+    def _take(self, other: Acceptance | None) -> None:
+        self._other, self._published = other, None
+        several = other is not None and len(other.full) > 1  # draft lengths
+        self.beyond.set_control(control(other.full, FIT_K, other.alphas.get(FIT_K)) if several else None, False)
+        self.refresh()
+
+    def _show_source(self) -> None:
+        shown = self._published or self._shown
+        text = self.tr("Shown: {source}").format(source=shown.source if shown is not None else self.tr("this run"))
+        self.source.shown.setText(self.tr("Reading …") if self.asker.busy else text)
+        self.source.run.setEnabled(self._other is not None or self._published is not None)
+
+    def _show_rates(self) -> None:
+        a = self._shown
+        self._head.setText(words.headline(a, self.rates.engine))
+        self.rates.set_acceptance(a, self._evidence)
+
+    def _show_evidence(self) -> None:
+        e = self._published or self._evidence
+        self.beyond.set_evidence(e)
+        self.addup.set_evidence(e)
+        self._show_source()
+
+    def _show_session(self) -> None:
+        s = self._session
+        can = s.state in CAN_RUN and s.pair is not None and not s.obstacle
+        self.beyond.set_allowed(can and s.config.source != "none")
+        why = (
+            ""
+            if s.pair is None or s.pair.draft is not None
+            else self.tr("This pair has no draft model, so there is no q to cut.")
+        )
+        why = why or (self.tr("Step the run first: its text is what both models read.") if not s.rounds else "")
+        self.addup.set_allowed(can and not why, why)
+
+    # --- answers ---
+
+    def _answered(self, answer: object) -> None:
+        if isinstance(answer, ControlAnswer):
+            self.beyond.set_control(answer.control, True)
+        elif isinstance(answer, Truncation):
+            self.addup.set_truncation(answer)
+
+    def _read(self, answers: list[object]) -> None:
+        for answer in answers:
+            if isinstance(answer, Opened):
+                self._take(answer.whole)
+            elif isinstance(answer, Progress):
+                self.source.shown.setText(answer.text)
+
+    def _read_ended(self, error: str, details: str) -> None:
+        self._show_source()
+        if error:
+            self._session.problem.emit(error, details)
+
+    # --- building ---
+
+    def _build(self) -> None:
+        about = QLabel(
+            self.tr("How many drafted tokens are accepted, by every definition that papers and engines use."),
+            wordWrap=True,
+        )
+        about.setProperty("muted", True)
+        self._head, self.source = QLabel(wordWrap=True), CountsSource()
+        self._head.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        names = self.tr("Rates"), self.tr("Beyond independence"), self.tr("Do they add up?"), self.tr("Published")
+        for panel, text in zip((self.rates, self.beyond, self.addup, self.published), names, strict=True):
+            self.tabs.addTab(panel, text)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.SPACE)
+        for part in (about, self._head, self.source):
+            layout.addWidget(part)
+        layout.addWidget(self.tabs, 1)
+
+    def _connect(self) -> None:
+        s = self._session
+        for signal in (s.rounds_added, s.run_finished, s.state_changed, s.config_changed, s.pair_changed):
+            signal.connect(self._soon)
+        s.run_cleared.connect(self._run_changed)
+        self.source.run_wanted.connect(self.show_run)
+        self.source.files_chosen.connect(self.open_files)
+        self.source.counters_pasted.connect(self.show_counters)
+        s.answered.connect(self._answered)
+        self.asker.answered.connect(self._read)
+        self.asker.ended.connect(self._read_ended)
+        self.rates.engine_changed.connect(self._show_rates)
+        self.beyond.control_wanted.connect(self.run_control)
+        self.addup.rows_wanted.connect(self.read_rows)
+        self.published.reported.connect(self.reported)
+        self.published.beyond.connect(self.show_published)
+
+    # --- Qt ---
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what changed while hidden."""
+        super().showEvent(event)
+        if self._dirty:
+            self.refresh()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Count nothing that nobody sees."""
+        self._timer.stop()
+        self._dirty = True
+        super().hideEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow a change of theme or of the text's size."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange) and hasattr(self, "_timer"):
+            self._dress()
+
+    def _dress(self) -> None:
+        theme.set_face(self._head, theme.HEADLINE, bold=True)
+        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())

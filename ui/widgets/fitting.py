@@ -1,0 +1,42 @@
+"""A column that is never lower than its wrapped texts need, so that a page scrolls instead of squeezing them.
+
+Knows: that a splitter and a scroll area ask for a minimum height, but not what that is at a width. Does not know: its
+parts.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from ui import theme
+
+
+class FittingColumn(QWidget):
+    """Parts under one another, each with its stretch if it has one."""
+
+    def __init__(self, *parts: QWidget | tuple[QWidget, int]) -> None:
+        super().__init__()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.SPACE)
+        for part in parts:
+            layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)
+
+    def event(self, event: QEvent) -> bool:
+        """Fit again when a part wants another height."""
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return done
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit again: at another width texts wrap otherwise."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        least = self.layout().totalMinimumHeightForWidth(self.width())
+        if least != self.minimumHeight():
+            self.setMinimumHeight(least)

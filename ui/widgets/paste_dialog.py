@@ -1,0 +1,85 @@
+"""Where an engine's counters are pasted: a text, what was understood of it, and why not if not.
+
+Knows: the text and its reading. Does not know: the layouts (`simulator.counters`).
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from simulator.acceptance import Acceptance
+from simulator.counters import read_counters
+from simulator.errors import UserError
+from ui import theme
+
+PAUSE_MS = 250  # read when typing pauses
+LINES = 14
+
+
+class PasteDialog(QDialog):
+    """Reads what is pasted; *OK* once it holds counters."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Paste an engine's counters"))
+        self.found: Acceptance | None = None
+        about = QLabel(
+            self.tr(
+                "vLLM: the /metrics page, an answer's metrics, or the log line 'SpecDecoding metrics'. SGLang: "
+                "meta_info or the log line. llama.cpp: timings or the line 'draft acceptance'. LM Studio: stats. Or "
+                "your own counts, such as: histogram: [39, 1, 0, 3]"
+            ),
+            wordWrap=True,
+        )
+        self.text = QPlainTextEdit()
+        self.text.setAccessibleName(self.tr("Counters"))
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        theme.set_face(self.text, fixed_width=True)
+        self.text.setMinimumHeight(round(LINES * QFontMetricsF(theme.token_font()).height()))
+        self.said = QLabel(wordWrap=True)
+        self.said.setMinimumHeight(round(3 * QFontMetricsF(theme.text_font()).height()))
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        for widget in (about, self.text, self.said, self.buttons):
+            layout.addWidget(widget)
+        self.resize(760, self.sizeHint().height())
+        self._timer = QTimer(self, interval=PAUSE_MS, singleShot=True)
+        self._timer.timeout.connect(self.read)
+        self.text.textChanged.connect(self._timer.start)
+        self.read()
+
+    def read(self) -> None:
+        """Read the text as it stands, and say what it holds."""
+        self._timer.stop()
+        try:
+            self.found = read_counters(self.text.toPlainText())
+            said, colour = self._understood(self.found), "text"
+        except UserError as error:
+            self.found, said, colour = None, str(error), "excess" if self.text.toPlainText().strip() else "muted"
+        self.said.setText(said)
+        theme.set_face(self.said, colour=colour)
+        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(self.found is not None)
+
+    def accept(self) -> None:
+        """Close with what the text holds now; stay open where that is nothing."""
+        self.read()
+        if self.found is not None:
+            super().accept()
+
+    def _understood(self, a: Acceptance) -> str:
+        known = [
+            f"{name} {int(value):,}"
+            for name in ("rounds", "drafted", "tested", "accepted", "emitted")
+            if (value := a.figures.get(name)) is not None
+        ]
+        return (
+            self.tr("✓ {source}: {known}.").format(
+                source=a.source, known=", ".join(known) or self.tr("printed averages only")
+            )
+            + " "
+            + a.notes[-1]
+        )

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QMainWindow,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -141,8 +142,11 @@ class MainWindow(QMainWindow):
         group.idClicked.connect(self.pages.setCurrentIndex)
         self.pages.currentChanged.connect(lambda i: group.button(i).setChecked(True))
         column.addStretch(1)
-        rail.setVisible(len(PAGES) > 1)
-        return rail
+        area = scrolled(rail)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setSizeAdjustPolicy(QScrollArea.SizeAdjustPolicy.AdjustToContents)
+        area.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        return area
 
     def _menus(self) -> None:
         file = self.menuBar().addMenu(self.tr("&File"))

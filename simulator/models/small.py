@@ -1,8 +1,9 @@
 """Llama-shaped models so small that calling an operation costs more than the operation: the same function in NumPy.
 
 A step of the bundled 0.4 M draft is about 50 calls on vectors of some hundred numbers, and a NumPy call costs a
-fraction of a torch call; at the bundled target's 5.7 M parameters that still outweighs the second core. Larger models
-belong to `llama`, whose products run on all cores; `hf.HFModel` is the oracle of both.
+fraction of a torch call. At the bundled target's 5.7 M parameters the calls still are half of a step, and only its
+large products are left to torch, which gives them all cores and reads the weights once for several tokens. Larger
+models belong to `llama`; `hf.HFModel` is the oracle of both.
 """
 
 from __future__ import annotations
@@ -17,18 +18,32 @@ import torch
 from simulator.models.base import Buffered
 from simulator.records import FloatArray
 
-MOST_PARAMETERS = 8_000_000  # the bundled target too; beyond this one core reads the weights too slowly
+MOST_PARAMETERS = 8_000_000  # the bundled target too; above this the products outweigh the calls
+LARGE = 64_000  # weights of a product from which on torch's costs less, its dearer call included
 FIRST_CAPACITY = 512  # cached tokens; doubled when they run out
+
+
+class _Product:
+    """Multiplies rows [n, in] by weights [in, out]."""
+
+    def __init__(self, weight: FloatArray) -> None:
+        self.weight = weight
+        self._tensor = torch.from_numpy(weight) if weight.size >= LARGE else None
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Return [n, out]."""
+        product: FloatArray = x @ self.weight if self._tensor is None else (torch.from_numpy(x) @ self._tensor).numpy()
+        return product
 
 
 @dataclass(slots=True)
 class _Block:
     """The weights of one block, transposed and fused, each norm's weight and sqrt(hidden) multiplied in; its cache."""
 
-    qkv: FloatArray  # [hidden, (heads + 2 kv heads) * head_dim], 1 / sqrt(head_dim) inside q, rotary pairs adjacent
-    out: FloatArray  # [heads * head_dim, hidden]
-    gate_up: FloatArray  # [hidden, 2 * inner]
-    down: FloatArray  # [inner, hidden]
+    qkv: _Product  # [hidden, (heads + 2 kv heads) * head_dim], 1 / sqrt(head_dim) inside q, rotary pairs adjacent
+    out: _Product  # [heads * head_dim, hidden]
+    gate_up: _Product  # [hidden, 2 * inner]
+    down: _Product  # [inner, hidden]
     keys: FloatArray  # [kv heads, head_dim, capacity]
     values: FloatArray  # [kv heads, capacity, head_dim]
 
@@ -44,6 +59,7 @@ class SmallDecoder(Buffered):
         config = model.config
         self.max_length: int | None = config.max_position_embeddings
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
+        self._inner: int = config.intermediate_size
         self._head_dim: int = model.model.layers[0].self_attn.head_dim
         self._eps = np.float32(config.rms_norm_eps * config.hidden_size)
         self._embedding = _array(model.get_input_embeddings().weight)
@@ -61,12 +77,12 @@ class SmallDecoder(Buffered):
         self._grow(end)
         x = self._embedding[list(tokens)]  # [n, hidden]
         for block in self._blocks:
-            x = x + self._attend(block, _normed(x, self._eps) @ block.qkv, start, end) @ block.out
-            gate_up = _normed(x, self._eps) @ block.gate_up
-            gate, up = gate_up[:, : len(block.down)], gate_up[:, len(block.down) :]
-            x = x + (gate / (1 + np.exp(-gate)) * up) @ block.down
+            x = x + block.out(self._attend(block, block.qkv(_normed(x, self._eps)), start, end))
+            gate_up = block.gate_up(_normed(x, self._eps))
+            gate, up = gate_up[:, : self._inner], gate_up[:, self._inner :]
+            x = x + block.down(gate / (1 + np.exp(-gate)) * up)
         self._length = end
-        return torch.from_numpy(_normed(x[-(keep or len(tokens)) :], self._eps) @ self._head)
+        return torch.from_numpy(self._head(_normed(x[-(keep or len(tokens)) :], self._eps)))
 
     def _attend(self, block: _Block, qkv: FloatArray, start: int, end: int) -> FloatArray:
         """Return what the heads gather [n, heads * head_dim]; keys and values [start, end) go into the cache."""
@@ -128,8 +144,8 @@ def _pairs_adjacent(weight: FloatArray, d: int) -> FloatArray:
     return weight.reshape(-1, 2, d // 2, weight.shape[1]).transpose(0, 2, 1, 3).reshape(weight.shape)
 
 
-def _turned_over(weight: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(weight.T)
+def _turned_over(weight: FloatArray) -> _Product:
+    return _Product(np.ascontiguousarray(weight.T))
 
 
 def _array(weight: torch.Tensor) -> FloatArray:

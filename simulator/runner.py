@@ -116,11 +116,6 @@ class Runner:
         return not self._thread.is_alive()
 
     def _loop(self) -> None:
-        if self._threads is not None:
-            with suppress(Exception):  # without torch the first job says so, in a sentence; this thread must live
-                import torch
-
-                torch.set_num_threads(self._threads)  # leaves a core to the window
         while True:
             with self._wake:
                 self._current = None
@@ -129,7 +124,17 @@ class Runner:
                     return
                 number, job, self._current = self._jobs.popleft()
                 control = self._current
+            self._limit_threads()
             self._events.append(self._run(number, job, control))
+
+    def _limit_threads(self) -> None:
+        """Leave a core to the window; only with the first job, for importing torch slows whatever else starts."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            with suppress(Exception):  # without torch the job says so, in a sentence; this thread must live
+                import torch
+
+                torch.set_num_threads(threads)
 
     def _run(self, number: int, job: Job, control: Control) -> JobEvent:
         """Run one job to its end and return the event that says how it ended."""

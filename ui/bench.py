@@ -88,6 +88,7 @@ def in_window() -> dict[str, Any]:
     session = Session()
     window = MainWindow(session)
     window.show()
+    assert window.views  # all pages are there when the timing begins
     rounds = list(large_rounds())
     session.rounds += rounds
     session.rounds_added.emit(rounds)

@@ -55,6 +55,7 @@ def _shoot(page: str, out: str, width: int, height: int, theme_name: str, state:
     app = new_application(theme_name)
     session = Session()
     window = MainWindow(session)
+    assert window.views  # all pages, before anything happens
     window.resize(width, height)
     window.show()
     problems: list[str] = []

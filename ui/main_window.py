@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QEvent, QSettings, Qt
+from PySide6.QtCore import QByteArray, QEvent, QSettings, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
@@ -31,12 +32,7 @@ from simulator.records import Sampling
 from ui import theme
 from ui.asker import Asker
 from ui.exporting import Exporter
-from ui.pages.acceptance import AcceptancePage
-from ui.pages.cost import CostPage
-from ui.pages.exactness import ExactnessPage
-from ui.pages.runs import RunsPage
 from ui.pages.stage import StagePage
-from ui.pages.worth import WorthPage
 from ui.pair_choice import stored_recent
 from ui.prompt_memory import recent, remember
 from ui.session import Session
@@ -52,7 +48,14 @@ from ui.widgets.timeline import Timeline
 from ui.widgets.token_ribbon import TokenRibbon
 from ui.widgets.transport_bar import TransportBar
 
-PAGES = (StagePage, ExactnessPage, AcceptancePage, CostPage, WorthPage, RunsPage)
+LATER = {  # title: where the page is; imported and built one by one when the window stands
+    "Exactness": "exactness.ExactnessPage",
+    "Acceptance": "acceptance.AcceptancePage",
+    "Cost": "cost.CostPage",
+    "Worth it?": "worth.WorthPage",
+    "Runs": "runs.RunsPage",
+}
+TITLES = (StagePage.title, *LATER)
 BRAND = 1.33  # times the text
 CLOSE_S = 1.5  # how long closing waits for an export
 
@@ -73,10 +76,12 @@ class MainWindow(QMainWindow):
         self.ribbon.set_show_ahead(False)  # rounds are computed ahead of the one on screen
         self.notice, self.progress = Notice(), ProgressNotice()
         self.pages = QStackedWidget()
-        self.views = [page(session) for page in PAGES]
-        self.stage = self.views[0]
-        for view in self.views:
-            self.pages.addWidget(scrolled(view))
+        self._views: list[QWidget] = []
+        self.stage = StagePage(session)
+        self._add_page(self.stage)
+        self._later = QTimer(self, interval=0)
+        self._later.timeout.connect(self._add_next_page)
+        self._later.start()
         self._build()
         self._dress()
         self._menus()
@@ -86,6 +91,28 @@ class MainWindow(QMainWindow):
         self._show_config()
 
     # --- building ---
+
+    @property
+    def views(self) -> list[QWidget]:
+        """Return all pages, built by now."""
+        while len(self._views) < len(TITLES):
+            self._add_next_page()
+        return self._views
+
+    def _add_next_page(self) -> None:
+        """Build the next page; the first of them is there before the window, the rest soon after it."""
+        if len(self._views) < len(TITLES):
+            module, name = LATER[TITLES[len(self._views)]].split(".")
+            page = getattr(import_module(f"ui.pages.{module}"), name)(self.session)
+            if module == "acceptance":
+                page.reported.connect(self._show_reported)
+            self._add_page(page)
+        else:
+            self._later.stop()
+
+    def _add_page(self, page: QWidget) -> None:
+        self._views.append(page)
+        self.pages.addWidget(scrolled(page))
 
     def _build(self) -> None:
         body = QWidget()
@@ -135,11 +162,11 @@ class MainWindow(QMainWindow):
         column = QVBoxLayout(rail)
         column.setContentsMargins(0, 0, 0, 0)
         group = QButtonGroup(self)
-        for i, page in enumerate(PAGES):
-            button = QPushButton(self.tr(page.title), checkable=True, checked=i == 0)
+        for i, title in enumerate(TITLES):
+            button = QPushButton(self.tr(title), checkable=True, checked=i == 0)
             group.addButton(button, i)
             column.addWidget(button)
-        group.idClicked.connect(self.pages.setCurrentIndex)
+        group.idClicked.connect(lambda i: self.show_page(TITLES[i]))
         self.pages.currentChanged.connect(lambda i: group.button(i).setChecked(True))
         column.addStretch(1)
         area = scrolled(rail)
@@ -192,8 +219,6 @@ class MainWindow(QMainWindow):
         t.stop.connect(self._stop)
         t.speed_changed.connect(s.set_speed)
         self.stage.cards.beyond.connect(self._go)
-        acceptance = next(view for view in self.views if isinstance(view, AcceptancePage))
-        acceptance.reported.connect(self._show_reported)
         self.settings_bar.changed.connect(self._configure)
         self.ribbon.token_chosen.connect(s.seek)
         self.timeline.round_chosen.connect(s.seek)
@@ -254,7 +279,7 @@ class MainWindow(QMainWindow):
 
     def show_page(self, title: str) -> None:
         """Bring the page of this title to the front."""
-        self.pages.setCurrentIndex([page.title for page in PAGES].index(title))
+        self.pages.setCurrentIndex([view.title for view in self.views].index(title))
 
     def switch_theme(self) -> None:
         """Change between dark and light."""
@@ -403,7 +428,8 @@ class MainWindow(QMainWindow):
         for dialog in self.findChildren(QDialog):
             dialog.reject()
         self.hide()
-        pages = [view.shutdown() for view in self.views if hasattr(view, "shutdown")]
+        self._later.stop()
+        pages = [view.shutdown() for view in self._views if hasattr(view, "shutdown")]
         asked = [asker.close(CLOSE_S) for asker in self._askers]
         self.ended = all([self.session.close(), self._exporter.close(CLOSE_S), *pages, *asked])
         event.accept()

@@ -85,6 +85,7 @@ def new_window(new_session, qtbot):
     def make(*args, size=(1280, 800), **kwargs) -> MainWindow:
         window = MainWindow(new_session(*args, **kwargs))
         qtbot.addWidget(window)
+        assert window.views  # all pages, as a moment after the start
         window.resize(*size)
         window.show()
         qtbot.waitExposed(window)

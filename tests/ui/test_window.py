@@ -11,6 +11,7 @@ from simulator.metrics import from_rounds
 from simulator.records import Kind, Sampling, Verdict
 from tests.ui.stub import _row, stub_pair
 from ui import theme
+from ui.main_window import TITLES, MainWindow
 from ui.session import State
 from ui.widgets.digits import prob
 from ui.widgets.origin import Origin
@@ -185,3 +186,20 @@ def test_the_theme_is_switched_and_an_unknown_one_is_dark(new_window, qapp):
     finally:
         theme.apply(qapp, "purple")
     assert theme.current().name == "dark"
+
+
+def test_the_window_stands_with_the_stage_alone_and_the_other_pages_follow(new_session, qtbot, until):
+    window = MainWindow(new_session(pair=None))
+    qtbot.addWidget(window)
+    assert window.pages.count() == 1
+    until(lambda: window.pages.count() == len(TITLES))
+    assert [view.title for view in window.views] == list(TITLES)
+    window.close()
+
+
+def test_a_page_asked_for_at_once_is_there(new_session, qtbot):
+    window = MainWindow(new_session(pair=None))
+    qtbot.addWidget(window)
+    window.show_page("Cost")
+    assert window.pages.currentIndex() == TITLES.index("Cost")
+    window.close()

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QEvent, QSettings, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
+from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
@@ -57,6 +57,7 @@ LATER = {  # title: where the page is; imported and built one by one when the wi
 }
 TITLES = (StagePage.title, *LATER)
 BRAND = 1.33  # times the text
+PAGE_MS = 50  # between two pages built, so that painting and input come first
 CLOSE_S = 1.5  # how long closing waits for an export
 
 
@@ -79,9 +80,8 @@ class MainWindow(QMainWindow):
         self._views: list[QWidget] = []
         self.stage = StagePage(session)
         self._add_page(self.stage)
-        self._later = QTimer(self, interval=0)
+        self._later = QTimer(self, interval=PAGE_MS)
         self._later.timeout.connect(self._add_next_page)
-        self._later.start()
         self._build()
         self._dress()
         self._menus()
@@ -419,6 +419,12 @@ class MainWindow(QMainWindow):
         geometry = self._settings.value("geometry") if self._settings is not None else None
         if isinstance(geometry, QByteArray):  # a damaged settings file holds anything
             self.restoreGeometry(geometry)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Begin to build the other pages, once this one can be seen."""
+        super().showEvent(event)
+        if len(self._views) < len(TITLES):
+            self._later.start()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Save the layout, reject what is being asked, go from the screen, and wait for what is still running."""

@@ -192,6 +192,7 @@ def test_the_window_stands_with_the_stage_alone_and_the_other_pages_follow(new_s
     window = MainWindow(new_session(pair=None))
     qtbot.addWidget(window)
     assert window.pages.count() == 1
+    window.show()
     until(lambda: window.pages.count() == len(TITLES))
     assert [view.title for view in window.views] == list(TITLES)
     window.close()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from simulator.commands import metadata
 from simulator.errors import UserError
@@ -17,10 +17,9 @@ from simulator.export import check_writable, write_csv
 from simulator.loading import Pair
 from simulator.prompts import Prompt
 from simulator.records import Run
-from simulator.runner import Control, Job, Runner
+from simulator.runner import Control, Job
+from ui.asker import Asker
 from ui.session import Session
-
-POLL_MS = 50
 
 
 def export_job(path: Path, run: Run, pair: Pair, prompt: Prompt) -> Job:
@@ -41,14 +40,14 @@ class Exporter(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._runner: Runner | None = None
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._poll)
+        self._asker = Asker(self)
+        self._asker.answered.connect(lambda paths: self.written.emit(str(paths[0])))
+        self._asker.ended.connect(lambda error, details: self.failed.emit(error, details) if error else None)
 
     @property
     def busy(self) -> bool:
         """Return whether an export is going on."""
-        return self._timer.isActive()
+        return self._asker.busy
 
     def export(self, path: Path, session: Session) -> None:
         """Begin to write the session's run; raise `UserError` when there is none or the place cannot be written."""
@@ -58,21 +57,8 @@ class Exporter(QObject):
         if self.busy:
             raise UserError(self.tr("The last export is still being written: wait until it is done."))
         check_writable(path)
-        self._runner = self._runner or Runner()
-        self._runner.submit(export_job(path, run, pair, session.prompt))
-        self._timer.start()
+        self._asker.ask(export_job(path, run, pair, session.prompt))
 
     def close(self, timeout: float) -> bool:
         """Wait for an export that is going on, at most `timeout` seconds; return whether it ended."""
-        self._timer.stop()
-        return self._runner is None or self._runner.close(timeout)
-
-    def _poll(self) -> None:
-        assert self._runner is not None
-        for event in self._runner.take():
-            if event.value is not None:
-                self.written.emit(str(event.value))
-            if event.done:
-                self._timer.stop()
-            if event.error:
-                self.failed.emit(event.error, event.details or "")
+        return self._asker.close(timeout)

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from simulator.brief import Brief
 from simulator.grid_file import GridFile, open_grid
 from simulator.grid_table import write_table
-from simulator.runner import Control, Runner
-
-POLL_MS = 50
+from simulator.runner import Control
+from ui.asker import Asker
 
 
 class GridFiles(QObject):
@@ -28,14 +27,14 @@ class GridFiles(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._runner: Runner | None = None
-        self._timer = QTimer(self, interval=POLL_MS)
-        self._timer.timeout.connect(self._poll)
+        self._asker, self._result = Asker(self), None
+        self._asker.answered.connect(self._keep)
+        self._asker.ended.connect(self._tell)
 
     @property
     def busy(self) -> bool:
         """Return whether something is going on."""
-        return self._timer.isActive()
+        return self._asker.busy
 
     def open(self, path: Path) -> None:
         """Begin to read a grid's file."""
@@ -52,8 +51,7 @@ class GridFiles(QObject):
 
     def close(self, timeout: float) -> bool:
         """Wait for what is going on, at most `timeout` seconds; return whether it ended."""
-        self._timer.stop()
-        return self._runner is None or self._runner.close(timeout)
+        return self._asker.close(timeout)
 
     def _submit(self, work: Callable[[], Any]) -> None:
         assert not self.busy
@@ -61,18 +59,16 @@ class GridFiles(QObject):
         def job(control: Control) -> Iterator[Any]:
             yield work()
 
-        self._runner = self._runner or Runner()
-        self._runner.submit(job)
-        self._timer.start()
+        self._asker.ask(job)
 
-    def _poll(self) -> None:
-        assert self._runner is not None
-        for event in self._runner.take():
-            if event.done:
-                self._timer.stop()
-            if isinstance(event.value, GridFile):
-                self.opened.emit(event.value)
-            elif event.value is not None:
-                self.written.emit(str(event.value))
-            if event.error:
-                self.failed.emit(event.error, event.details or "")
+    def _keep(self, results: list[Any]) -> None:
+        [self._result] = results
+
+    def _tell(self, error: str, details: str) -> None:
+        result, self._result = self._result, None
+        if error:
+            self.failed.emit(error, details)
+        elif isinstance(result, GridFile):
+            self.opened.emit(result)
+        else:
+            self.written.emit(str(result))

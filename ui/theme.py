@@ -9,13 +9,14 @@ every text colour has a contrast of at least 4.5 : 1 on `window` and on `panel`.
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
-from PySide6.QtWidgets import QApplication, QStyleFactory, QToolTip, QWidget
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QPalette
+from PySide6.QtWidgets import QApplication, QLabel, QStyleFactory, QToolTip, QWidget
 
 FONTS = Path(__file__).parent / "fonts"
 SPACE = 8  # px; margins and gaps are multiples of half of it
@@ -131,6 +132,13 @@ def set_face(
     sheet += f" color: {getattr(_current, colour)};" if colour else ""
     if widget.styleSheet() != sheet:
         widget.setStyleSheet(sheet)
+
+
+def set_headline(label: QLabel, colour: str = "") -> None:
+    """Make the label a page's headline, with room for two lines: nothing below it jumps."""
+    set_face(label, HEADLINE, bold=True, colour=colour)
+    line = QFontMetricsF(text_font(QApplication.font().pointSizeF() * HEADLINE, bold=True)).lineSpacing()
+    label.setMinimumHeight(math.ceil(2 * line))
 
 
 def text_font(points: float | None = None, bold: bool = False) -> QFont:

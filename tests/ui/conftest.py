@@ -58,6 +58,15 @@ def until(qtbot):
 
 
 @pytest.fixture
+def session():
+    """A session with nothing loaded."""
+    made = Session()
+    yield made
+    made.close()
+    made.deleteLater()
+
+
+@pytest.fixture
 def new_session(monkeypatch, until):
     """Make sessions with a pair loaded (`pair=None`: nothing); closed after the test."""
     sessions = []

@@ -15,19 +15,10 @@ from simulator.truncated import frequency_order, truncate
 from tests.simulator.test_rounds_csv import a_run
 from ui.pages.acceptance import AcceptancePage
 from ui.pages.theory_panel import TheoryPanel
-from ui.session import Session
 from ui.widgets.paste_dialog import PasteDialog
 
 VLLM = '{"acceptance_histogram": [39, 1, 0, 3], "num_spec_tokens": 3, "num_draft_tokens": 129}'
 OMNI = next(p for p in PUBLISHED if p.per_position)
-
-
-@pytest.fixture
-def session():
-    made = Session()
-    yield made
-    made.close()
-    made.deleteLater()
 
 
 @pytest.fixture

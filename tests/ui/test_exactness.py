@@ -19,17 +19,8 @@ from tests.conftest import pair, position_of
 from ui import lab_words, theme
 from ui.lab_model import from_example, usable
 from ui.pages.exactness import ExactnessPage
-from ui.session import Session
 from ui.states import State
 from ui.widgets.draw_row import DRAWS
-
-
-@pytest.fixture
-def session():
-    made = Session()
-    yield made
-    made.close()
-    made.deleteLater()
 
 
 @pytest.fixture

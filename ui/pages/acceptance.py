@@ -244,5 +244,4 @@ class AcceptancePage(QWidget):
             self._dress()
 
     def _dress(self) -> None:
-        theme.set_face(self._head, theme.HEADLINE, bold=True)
-        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())
+        theme.set_headline(self._head)

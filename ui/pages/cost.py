@@ -19,13 +19,13 @@ from simulator.parameters import PARAMETERS
 from simulator.roofline import Setting, one_pass
 from simulator.waterfall import from_sweep
 from ui import cost_words, theme
-from ui.pages.stage import column, panel
 from ui.plots.batch_plot import Batch, BatchPlot
 from ui.plots.roofline_plot import Measured, RooflinePlot
 from ui.plots.verify_plot import VerifyPlot
 from ui.plots.waterfall_plot import WaterfallPlot
 from ui.session import Session
 from ui.states import BUSY, CAN_RUN, State
+from ui.widgets.arranging import column, panel
 from ui.widgets.figures import Figures
 from ui.widgets.labelled_slider import LabelledSlider
 from ui.widgets.roofline_controls import RooflineControls
@@ -241,9 +241,7 @@ class CostPage(QWidget):
 
     def _dress(self) -> None:
         points = QApplication.font().pointSizeF()
-        theme.set_face(self._head, theme.HEADLINE, bold=True)
-        line = QFontMetricsF(theme.text_font(points * theme.HEADLINE, bold=True)).lineSpacing()
-        self._head.setMinimumHeight(math.ceil(2 * line))  # two lines: nothing below it jumps
+        theme.set_headline(self._head)
         self._said.setMinimumHeight(math.ceil(2 * QFontMetricsF(theme.text_font()).lineSpacing()))
         for plot in (self.verify, self.waterfall, self.roofline, self.batch):
             plot.setMinimumHeight(round(PLOT_HEIGHT * points / theme.TEXT))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QSplitter, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QStackedWidget, QTabWidget, QWidget
 
 from simulator.laws import law
 from simulator.sequence import Divergence, Sequences
@@ -16,11 +16,11 @@ from ui import lab_model, lab_words, theme
 from ui.lab_experiment import Experiment
 from ui.lab_figures import lab_figures
 from ui.lab_model import HAND, POSITION, RANDOM, SAME, Setup
-from ui.pages.stage import column, panel
 from ui.plots.emitted_plot import Emitted, EmittedPlot
 from ui.plots.pair_plot import PairPlot
 from ui.session import Session
 from ui.states import CAN_RUN
+from ui.widgets.arranging import column, halves, panel
 from ui.widgets.draw_row import DrawRow
 from ui.widgets.figures import Figures
 from ui.widgets.predict_panel import PredictPanel
@@ -222,15 +222,9 @@ class ExactnessPage(QWidget):
         self.stack.addWidget(panel(self.predict))
         self.stack.addWidget(column(panel(self.rule), panel(self.figures), (self.views, 1)))
         left = column(about, self._head, self.source, (self.pair_plot, 1), self.draws, (self.emitted_plot, 1))
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        for i, (side, share) in enumerate(((left, 64), (self.stack, 36))):
-            splitter.addWidget(side)
-            splitter.setStretchFactor(i, share)
-        splitter.setSizes([720, 410])
-        splitter.setChildrenCollapsible(False)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(splitter)
+        layout.addWidget(halves(left, self.stack, (64, 36), (720, 410)))
 
     def _connect(self) -> None:
         s, e = self._session, self.experiment
@@ -276,7 +270,6 @@ class ExactnessPage(QWidget):
             self._dress()
 
     def _dress(self) -> None:
-        theme.set_face(self._head, theme.HEADLINE, bold=True, colour=self._colour)
-        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())  # two lines: nothing below it jumps
+        theme.set_headline(self._head, self._colour)
         for plot in (self.pair_plot, self.emitted_plot):
             plot.setMinimumHeight(round(PLOT_HEIGHT * QApplication.font().pointSizeF() / theme.TEXT))

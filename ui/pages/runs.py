@@ -26,10 +26,10 @@ from PySide6.QtWidgets import (
 from simulator.brief import Brief
 from simulator.errors import UserError
 from ui import runs_words, theme
-from ui.pages.stage import panel
 from ui.runs_desk import RunsDesk
 from ui.runs_model import COLUMNS, SETTINGS, RunNode, RunsModel
 from ui.session import Session
+from ui.widgets.arranging import panel
 from ui.widgets.compare_panel import ComparePanel
 from ui.widgets.grid_dialog import SUFFIX, GridDialog
 from ui.widgets.runs_bar import RunsBar

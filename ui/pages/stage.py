@@ -5,11 +5,8 @@ Knows how its parts are laid out and which session signal concerns which part. C
 
 from __future__ import annotations
 
-import math
-
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 
 from simulator.metrics import DEFINITIONS
 from simulator.records import StopReason
@@ -20,6 +17,7 @@ from ui.plots.residual_plot import ResidualPlot
 from ui.session import Session
 from ui.stage_model import stage_numbers
 from ui.states import State
+from ui.widgets.arranging import column, halves, panel
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure, Figures
 from ui.widgets.known import EVERYTHING, known
@@ -67,24 +65,16 @@ class StagePage(QWidget):
 
     def _dress(self) -> None:
         points = QApplication.font().pointSizeF()
-        theme.set_face(self._head, theme.HEADLINE, bold=True)
-        line = QFontMetricsF(theme.text_font(points * theme.HEADLINE, bold=True)).lineSpacing()
-        self._head.setMinimumHeight(math.ceil(2 * line))  # two lines: nothing below it jumps
+        theme.set_headline(self._head)
         for plot, height in ((self.pq, PQ_HEIGHT), (self.residual, RESIDUAL_HEIGHT), (self.theory.plot, CURVE_HEIGHT)):
             plot.setMinimumHeight(round(height * points / theme.TEXT))
 
     def _build(self) -> None:
         left = column(self._about, self._head, self.cards, (self.pq, 5), (self.residual, 3))
         right = column(panel(self.figures), (self.theory, 1))
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.addWidget(left)
-        splitter.addWidget(right)
-        splitter.setStretchFactor(0, 62)
-        splitter.setStretchFactor(1, 38)
-        splitter.setChildrenCollapsible(False)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(splitter)
+        layout.addWidget(halves(left, right, (62, 38)))
 
     def _connect(self) -> None:
         s = self._session
@@ -175,24 +165,3 @@ def _number(value: float | None, decimals: int = 2, unit: str = "") -> str:
     if value is None:
         return "–"
     return (f"{value:.{decimals}f}" if value >= 0.005 or not decimals else prob(value)) + unit
-
-
-def column(*parts: QWidget | tuple[QWidget, int]) -> QWidget:
-    """Return the parts under one another, each with its stretch if it has one."""
-    whole = QWidget()
-    layout = QVBoxLayout(whole)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(theme.SPACE)
-    for part in parts:
-        layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)
-    return whole
-
-
-def panel(widget: QWidget) -> QFrame:
-    """Return the widget inside a framed panel."""
-    frame = QFrame()
-    frame.setProperty("panel", True)
-    layout = QVBoxLayout(frame)
-    layout.setContentsMargins(theme.SPACE, theme.SPACE, theme.SPACE, theme.SPACE)
-    layout.addWidget(widget)
-    return frame

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QSplitter, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 
 from simulator.worth import NONE, TOPS, Analysis
 from simulator.worth_jobs import Look, Subject, analyse_job, look_job
 from ui import theme, worth_figures, worth_model, worth_words
 from ui.lab_words import Sentence
-from ui.pages.stage import panel
 from ui.plots.histogram_plot import HistogramPlot
 from ui.plots.look_plot import LookPlot
 from ui.plots.mass_plot import MassPlot
 from ui.plots.sources_plot import SourcesPlot
 from ui.session import Session
 from ui.states import CAN_RUN
+from ui.widgets.arranging import halves, panel, row
 from ui.widgets.cost_panel import CostPanel
 from ui.widgets.fitting import FittingColumn
 from ui.widgets.subject_row import SubjectRow
@@ -202,15 +202,9 @@ class WorthPage(QWidget):
         plots = row((self.top_plot, 1), (self.mass_plot, 1), (self.entropy_plot, 1))
         left = FittingColumn(about, self.subjects, self._conditions, (plots, 2), (self.text, 3), (self.look_plot, 3))
         right = FittingColumn(self._head, (self.sources_plot, 1), self._verdicts, self._flat, panel(self.costs))
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        for i, (side, share) in enumerate(((left, 64), (right, 36))):
-            splitter.addWidget(side)
-            splitter.setStretchFactor(i, share)
-        splitter.setSizes([720, 410])
-        splitter.setChildrenCollapsible(False)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(splitter)
+        layout.addWidget(halves(left, right, (64, 36), (720, 410)))
 
     def _connect(self) -> None:
         s = self._session
@@ -245,8 +239,7 @@ class WorthPage(QWidget):
             self._soon()
 
     def _dress(self) -> None:
-        theme.set_face(self._head, theme.HEADLINE, bold=True, colour=self._colour)
-        self._head.setMinimumHeight(2 * self._head.fontMetrics().height())  # two lines: nothing below it jumps
+        theme.set_headline(self._head, self._colour)
         scale = QApplication.font().pointSizeF() / theme.TEXT
         plots = [(plot, "plots") for plot in (self.top_plot, self.mass_plot, self.entropy_plot)]
         for widget, name in (
@@ -256,14 +249,3 @@ class WorthPage(QWidget):
             (self.sources_plot, "sources"),
         ):
             widget.setMinimumHeight(round(HEIGHTS[name] * scale))
-
-
-def row(*parts: QWidget | tuple[QWidget, int]) -> QWidget:
-    """Return the parts side by side, each with its stretch if it has one."""
-    whole = QWidget()
-    layout = QHBoxLayout(whole)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(theme.SPACE)
-    for part in parts:
-        layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)
-    return whole

@@ -40,6 +40,7 @@ class Plot(pg.PlotWidget):
     """A plot with a caption, a key and an empty state; subclasses write `draw` and call `request_redraw`."""
 
     _built = False  # Qt delivers events while the base classes are still being constructed
+    _has_items = False  # whether the subclass has made all its items
 
     def __init__(self, parent: QWidget | None = None, axes: dict[str, pg.AxisItem] | None = None) -> None:
         super().__init__(parent, axisItems=axes)
@@ -127,7 +128,17 @@ class Plot(pg.PlotWidget):
             axis.setTickFont(font)
             axis.label.setFont(font)
         self.plotItem.getAxis("left").setWidth(self._axis_width())
+        if self._has_items:
+            self.style_items()
         self.request_redraw()
+
+    def items_made(self) -> None:
+        """Give the items their looks, now and whenever the theme changes; call when the last of them is made."""
+        self._has_items = True
+        self.style_items()
+
+    def style_items(self) -> None:
+        """Give the plot's own items the theme's colours and textures."""
 
     # Pictures
 

@@ -54,7 +54,7 @@ class BatchPlot(Plot):
         self.plotItem.getAxis("bottom").setLabel(self.tr("sequences in a batch"))
         self.plotItem.getAxis("left").setLabel(self.tr("speedup"))
         self.plotItem.getAxis("bottom").setStyle(hideOverlappingLabels=EDGE)
-        self._style_items()
+        self.items_made()
 
     def set_batch(self, batch: Batch) -> None:
         """Show the curve of this setting."""
@@ -62,12 +62,6 @@ class BatchPlot(Plot):
             self.batch = batch
             self.even = break_even_batch(batch.setting, batch.k, batch.alpha, batch.c)
             self.request_redraw()
-
-    def restyle(self) -> None:
-        """Take over colours and fonts of the theme."""
-        super().restyle()
-        if hasattr(self, "callouts"):
-            self._style_items()
 
     def draw(self) -> None:
         """Bring curve, points and callouts up to date."""
@@ -128,7 +122,8 @@ class BatchPlot(Plot):
             entries.append(Entry(self.tr("EAGLE-3 as reported"), *dot))
         return entries
 
-    def _style_items(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         self._curve_pen = pg.mkPen(theme.colour("accent"), width=3)
         self.curve.setPen(self._curve_pen)
         self._plain.setPen(pg.mkPen(theme.colour("muted"), width=1))

@@ -86,7 +86,7 @@ class CurvePlot(Plot):
         axis = self.plotItem.getAxis("bottom")
         axis.setLabel(self.tr("draft length k"))
         axis.setStyle(hideOverlappingLabels=EDGE)  # the last number may reach into the margin
-        self._style_items()
+        self.items_made()
 
     def set_model(self, alpha: float, c: float, c_verify: float, k: int, fixed: float = 0.0, rho: float = 0.0) -> None:
         """Draw the formula for these values from the next frame on; of many calls in a frame the last one wins."""
@@ -109,12 +109,6 @@ class CurvePlot(Plot):
         if value != getattr(self, name):
             setattr(self, name, value)
             self.request_redraw()
-
-    def restyle(self) -> None:
-        """Take over colours and fonts of the theme."""
-        super().restyle()
-        if hasattr(self, "_slow_text"):
-            self._style_items()
 
     def draw(self) -> None:
         """Bring curves, points, marks and key up to date."""
@@ -216,7 +210,8 @@ class CurvePlot(Plot):
             entries.append(Entry(self.tr("measured here"), pg.mkBrush(theme.colour("extra")), self._whisker_pen))
         return entries + self.reported.draw(self.quantity, self.tr("as reported"))
 
-    def _style_items(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         self._formula_pen = pg.mkPen(theme.colour("accent"), width=3)
         self._comparison_pen = pg.mkPen(theme.colour("muted"), width=2, style=Qt.PenStyle.DashLine)
         self._whisker_pen = pg.mkPen(theme.colour("extra"), width=2)

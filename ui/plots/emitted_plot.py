@@ -45,7 +45,7 @@ class EmittedPlot(LabPlot):
         for item in (self.law, self.ticks):
             self.plotItem.addItem(item)
         self._question = ""
-        self._set_looks()
+        self.items_made()
 
     def set_emitted(self, shown: Emitted) -> None:
         """Show these draws from the next frame on."""
@@ -56,12 +56,6 @@ class EmittedPlot(LabPlot):
         """Show a sentence in place of the plot until it is empty."""
         self._question = text
         self.request_redraw()
-
-    def restyle(self) -> None:
-        """Take over the theme, textures included."""
-        super().restyle()
-        if hasattr(self, "_question"):
-            self._set_looks()
 
     def draw(self) -> None:
         """Bring bars, ticks and key up to date."""
@@ -146,7 +140,8 @@ class EmittedPlot(LabPlot):
             entries.append(Entry(self.shown.law_text, pen=self._law_pen))
         return entries
 
-    def _set_looks(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         self._tick_pen = pg.mkPen(theme.colour("text"), width=3)
         self._law_pen = pg.mkPen(theme.colour("extra"), width=3, style=Qt.PenStyle.DotLine)
         self.ticks.setPen(self._tick_pen)

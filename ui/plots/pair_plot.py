@@ -42,18 +42,12 @@ class PairPlot(LabPlot):
         self._limit = 0.0
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self._set_looks()
+        self.items_made()
 
     def spotlight(self, parts: dict[str, int | None] | None) -> None:
         """Dim all but these: "both", "missed", "excess", "p", "q", each in one column or (None) in all."""
         self._spot = parts
         self.request_redraw()
-
-    def restyle(self) -> None:
-        """Take over the theme, textures included."""
-        super().restyle()
-        if hasattr(self, "_limit"):
-            self._set_looks()
 
     def draw(self) -> None:
         """Bring bars, tags and key up to date."""
@@ -185,7 +179,8 @@ class PairPlot(LabPlot):
             Entry(self.tr("drag any bar")),
         ]  # fmt: skip
 
-    def _set_looks(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         looks = {
             "both": (pg.mkBrush(theme.colour("both")), None),
             "missed": (missed_texture(), None),

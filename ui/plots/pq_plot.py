@@ -25,13 +25,7 @@ class PQPlot(TokenPlot):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.both, self.missed, self.excess = self.add_bars(), self.add_bars(), self.add_bars()
-        self._set_looks()
-
-    def restyle(self) -> None:
-        """Take over the theme, textures included."""
-        super().restyle()
-        if hasattr(self, "excess"):
-            self._set_looks()
+        self.items_made()
 
     def draw(self) -> None:
         """Bring bars, marks and key up to date."""
@@ -148,7 +142,8 @@ class PQPlot(TokenPlot):
             token=self.name(drafted.token_id), p=prob(drafted.p), q=prob(drafted.q)
         )
 
-    def _set_looks(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         self._both_brush = pg.mkBrush(theme.colour("both"))
         self._target_brush = pg.mkBrush(theme.colour("discarded"))
         self._missed_brush = missed_texture()

@@ -51,19 +51,13 @@ class RooflinePlot(Plot):
         self.plotItem.getAxis("bottom").setLabel(self.tr("operations per byte read"))
         self.plotItem.getAxis("left").setLabel(self.tr("operations per second"))
         self.plotItem.getAxis("bottom").setStyle(hideOverlappingLabels=2 * EDGE)
-        self._style_items()
+        self.items_made()
 
     def set_setting(self, setting: Setting, k: int, measured: tuple[Measured, ...] = ()) -> None:
         """Show this setting's passes, and the measured ones where they belong to it."""
         if (setting, k, measured) != (self.setting, self.k, self.measured):
             self.setting, self.k, self.measured = setting, k, measured
             self.request_redraw()
-
-    def restyle(self) -> None:
-        """Take over colours and fonts of the theme."""
-        super().restyle()
-        if hasattr(self, "callouts"):
-            self._style_items()
 
     def draw(self) -> None:
         """Bring roof, points and callouts up to date."""
@@ -139,7 +133,8 @@ class RooflinePlot(Plot):
             entries.append(Entry(self.tr("measured here"), pg.mkBrush(theme.colour("extra")), pg.mkPen(None)))
         return entries
 
-    def _style_items(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         self._roof_pen = pg.mkPen(theme.colour("accent"), width=3)
         self._path_pen = pg.mkPen(theme.colour("both"), width=2, style=Qt.PenStyle.DotLine)
         self._roof.setPen(self._roof_pen)

@@ -40,7 +40,7 @@ class VerifyPlot(Plot):
         self.plotItem.getAxis("bottom").setLabel(self.tr("tokens in one pass (k + 1)"))
         self.plotItem.getAxis("left").setLabel(self.tr("ms"))
         self.plotItem.getAxis("bottom").setStyle(hideOverlappingLabels=EDGE)
-        self._style_items()
+        self.items_made()
 
     def set_times(self, times: Sequence[WidthTime], knee: Knee | None, k: int, empty: str = "") -> None:
         """Show these times, the fit, and the width of a draft of k; without times the sentence `empty`."""
@@ -48,12 +48,6 @@ class VerifyPlot(Plot):
         if new != (self.times, self.knee, self._k, self._empty):
             self.times, self.knee, self._k, self._empty = new
             self.request_redraw()
-
-    def restyle(self) -> None:
-        """Take over colours and fonts of the theme."""
-        super().restyle()
-        if hasattr(self, "callouts"):
-            self._style_items()
 
     def draw(self) -> None:
         """Bring points, fit and callouts up to date."""
@@ -116,7 +110,8 @@ class VerifyPlot(Plot):
             entries.append(Entry(self.tr("if each token cost a pass"), pen=self._linear_pen))
         return entries
 
-    def _style_items(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         self._fit_pen = pg.mkPen(theme.colour("accent"), width=3)
         self._linear_pen = pg.mkPen(theme.colour("muted"), width=2, style=Qt.PenStyle.DashLine)
         self._whisker_pen = pg.mkPen(theme.colour("extra"), width=2)

@@ -38,19 +38,13 @@ class WaterfallPlot(Plot):
         for label in self.labels:
             self.plotItem.addItem(label)
         self.plotItem.getAxis("left").setLabel(self.tr("speedup"))
-        self._style_items()
+        self.items_made()
 
     def set_fall(self, fall: Waterfall | None, empty: str = "") -> None:
         """Show this waterfall, or a sentence while there is none."""
         if (fall, empty) != (self.fall, self._empty):
             self.fall, self._empty = fall, empty
             self.request_redraw()
-
-    def restyle(self) -> None:
-        """Take over colours and fonts of the theme."""
-        super().restyle()
-        if hasattr(self, "labels"):
-            self._style_items()
 
     def draw(self) -> None:
         """Bring bars and labels up to date."""
@@ -134,7 +128,8 @@ class WaterfallPlot(Plot):
             Entry(self.tr("unexplained"), self._brushes["rest"]),
         ]  # fmt: skip
 
-    def _style_items(self) -> None:
+    def style_items(self) -> None:
+        """Take over the colours of the theme, textures included."""
         self._brushes = {
             "promised": pg.mkBrush(theme.colour("accent")),
             "gain": pg.mkBrush(theme.colour("both")),

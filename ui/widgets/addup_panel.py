@@ -5,8 +5,8 @@ Knows: what stands where. Does not know: how rows of p and q are read (`simulato
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from simulator.beyond import Evidence
 from simulator.theory import equivalent_alpha
@@ -14,6 +14,7 @@ from simulator.truncated import Truncation
 from ui import acceptance_words as words
 from ui import theme
 from ui.plots.support_plot import SupportPlot
+from ui.widgets.arranging import halves
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure, Figures
 from ui.widgets.labelled_slider import LabelledSlider
@@ -153,14 +154,9 @@ class AddUpPanel(QWidget):
         button.addWidget(self.read)
         button.addStretch(1)
         other.addLayout(button)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        for i, (side, share) in enumerate(((left, 40), (right, 60))):
+        for side in (left, right):
             side.layout().setContentsMargins(0, 0, 0, 0)
             side.layout().setSpacing(theme.SPACE)
-            splitter.addWidget(side)
-            splitter.setStretchFactor(i, share)
-        splitter.setSizes([450, 690])
-        splitter.setChildrenCollapsible(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, theme.SPACE, 0, 0)
-        layout.addWidget(splitter)
+        layout.addWidget(halves(left, right, (40, 60), (450, 690)))

@@ -5,8 +5,8 @@ Knows: what stands where and which slider feeds which argument. The laws are in 
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from simulator.beyond import Evidence
 from simulator.correlation import Control
@@ -15,6 +15,7 @@ from ui import acceptance_words as words
 from ui import theme
 from ui.plots.axis_plot import Answer, AxisPlot
 from ui.plots.control_plot import ControlPlot
+from ui.widgets.arranging import halves
 from ui.widgets.labelled_slider import LabelledSlider, align_labels
 
 
@@ -190,14 +191,9 @@ class BeyondPanel(QWidget):
         row.addWidget(self.run)
         row.addStretch(1)
         other.addLayout(row)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        for i, (side, share) in enumerate(((left, 55), (right, 45))):
+        for side in (left, right):
             side.layout().setContentsMargins(0, 0, 0, 0)
             side.layout().setSpacing(theme.SPACE)
-            splitter.addWidget(side)
-            splitter.setStretchFactor(i, share)
-        splitter.setSizes([630, 510])
-        splitter.setChildrenCollapsible(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, theme.SPACE, 0, 0)
-        layout.addWidget(splitter)
+        layout.addWidget(halves(left, right, (55, 45), (630, 510)))

@@ -6,7 +6,7 @@ Knows: what stands where. Does not know: where the figures come from.
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from simulator.acceptance import Acceptance
 from simulator.beyond import Evidence, shares
@@ -16,6 +16,7 @@ from ui import acceptance_words as words
 from ui import theme
 from ui.plots.lengths_plot import LengthsPlot
 from ui.plots.rates_plot import RatesPlot
+from ui.widgets.arranging import halves
 from ui.widgets.figure_table import FigureTable
 
 
@@ -103,14 +104,9 @@ class RatesPanel(QWidget):
         plots = QVBoxLayout(right)
         plots.addWidget(self.rates, 1)
         plots.addWidget(self.lengths, 1)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        for i, (side, share) in enumerate(((left, 63), (right, 37))):
+        for side in (left, right):
             side.layout().setContentsMargins(0, 0, 0, 0)
             side.layout().setSpacing(theme.SPACE)
-            splitter.addWidget(side)
-            splitter.setStretchFactor(i, share)
-        splitter.setSizes([720, 420])
-        splitter.setChildrenCollapsible(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, theme.SPACE, 0, 0)
-        layout.addWidget(splitter)
+        layout.addWidget(halves(left, right, (63, 37), (720, 420)))

@@ -1,0 +1,52 @@
+"""How parts are put together: under one another, side by side, in a framed panel, on both sides of a handle."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+
+from ui import theme
+
+Part = QWidget | tuple[QWidget, int]  # with its stretch if it has one
+
+
+def column(*parts: Part) -> QWidget:
+    """Return the parts under one another."""
+    whole = QWidget()
+    return _filled(whole, QVBoxLayout(whole), parts)
+
+
+def row(*parts: Part) -> QWidget:
+    """Return the parts side by side."""
+    whole = QWidget()
+    return _filled(whole, QHBoxLayout(whole), parts)
+
+
+def _filled(whole: QWidget, layout: QBoxLayout, parts: tuple[Part, ...]) -> QWidget:
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(theme.SPACE)
+    for part in parts:
+        layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)
+    return whole
+
+
+def panel(widget: QWidget) -> QFrame:
+    """Return the widget inside a framed panel."""
+    frame = QFrame()
+    frame.setProperty("panel", True)
+    layout = QVBoxLayout(frame)
+    layout.setContentsMargins(theme.SPACE, theme.SPACE, theme.SPACE, theme.SPACE)
+    layout.addWidget(widget)
+    return frame
+
+
+def halves(left: QWidget, right: QWidget, shares: tuple[int, int], widths: tuple[int, int] | None = None) -> QSplitter:
+    """Return both sides of a handle that neither vanishes behind; `shares` of what room is gained, `widths` in px."""
+    splitter = QSplitter(Qt.Orientation.Horizontal)
+    for i, (side, share) in enumerate(zip((left, right), shares, strict=True)):
+        splitter.addWidget(side)
+        splitter.setStretchFactor(i, share)
+    if widths is not None:
+        splitter.setSizes(list(widths))
+    splitter.setChildrenCollapsible(False)
+    return splitter

@@ -15,17 +15,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from simulator.cost import cost, predicted_speedup, round_costs
+from simulator.cost.machine import MachineCost, measure_cost
+from simulator.cost.waterfall import waterfall
 from simulator.engine import Clock
 from simulator.errors import UserError
 from simulator.loading import Pair
-from simulator.machine import MachineCost, measure_cost
 from simulator.measure import Spread, clock_for, run_once, spread, tokens_per_second
 from simulator.metrics import from_rounds
-from simulator.prompts import DEFAULT_PROMPT
 from simulator.records import Run, RunConfig
+from simulator.round_cost import cost, predicted_speedup, round_costs
+from simulator.text.prompts import DEFAULT_PROMPT
 from simulator.theory import speedup
-from simulator.waterfall import waterfall
 
 TOKENS = 200
 REPEATS = 5

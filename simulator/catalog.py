@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulator.errors import UserError
-from simulator.hub_snapshots import hub_cache, snapshots
-from simulator.model_files import Entry, gguf_files, read_entry, read_gguf, safetensors_header
+from simulator.local.hub_snapshots import hub_cache, snapshots
+from simulator.local.model_files import Entry, gguf_files, read_entry, read_gguf, safetensors_header
 
 __all__ = ["BUNDLED", "DEFAULT_DRAFT", "DEFAULT_TARGET", "Entry", "find", "hub_cache", "hub_entries", "read_entry",
            "safetensors_header", "scan"]  # fmt: skip

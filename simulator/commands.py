@@ -16,22 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from simulator import catalog
-from simulator.encoding import in_chat
 from simulator.engine import checked_prompt
 from simulator.errors import UserError
 from simulator.export import check_writable, write_csv
+from simulator.grids.run_table import run_lines
 from simulator.loading import SOURCES, Pair, Progress, choose_device, choose_dtype, content_hash, load_pair
+from simulator.local.memory import free_bytes
+from simulator.local.models_table import table
 from simulator.measure import clock_for, run_once
-from simulator.memory import free_bytes
-from simulator.models_table import table
 from simulator.parameters import check
-from simulator.prompts import Prompt, as_prompt, presets, read_prompt
 from simulator.records import Run, RunConfig, Sampling
 from simulator.report import report, text_of
-from simulator.run_table import run_lines
+from simulator.text.encoding import in_chat
+from simulator.text.prompts import Prompt, as_prompt, presets, read_prompt
+from simulator.text.vocabulary import describe, diagnose
 from simulator.trace import save_trace
 from simulator.verify import RULES
-from simulator.vocabulary import describe, diagnose
 
 HEADLESS_CSV = "specscope-rounds.csv"
 HEADLESS_PICTURE = "specscope-stage.png"

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from simulator.files import ExportError, check_file, plain, write_together
 from simulator.records import DraftedToken, ExtraToken, Position, RoundTrace, Run, Shape, Verdict
-from simulator.text import TokenTexts
+from simulator.text.token_text import TokenTexts
 
 __all__ = ["COLUMNS", "ExportError", "check_writable", "guard", "meta_path", "write_csv"]
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from simulator.cost.machine import measure_cost
 from simulator.engine import speculate
+from simulator.exactness.sequence import compare_greedy, compare_sequences
 from simulator.loading import Pair, load_pair
-from simulator.machine import measure_cost
 from simulator.measure import clock_for, sweep
-from simulator.prompts import Prompt
 from simulator.records import RoundTrace, RunConfig, RunFinished
 from simulator.runner import Control, Job
-from simulator.sequence import compare_greedy, compare_sequences
+from simulator.text.prompts import Prompt
 
 
 def load_job(target: str, draft: str | None, **options: Any) -> Job:

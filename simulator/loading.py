@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET, Entry, find
-from simulator.chat import Chat
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
-from simulator.encoding import encode
 from simulator.errors import UserError
-from simulator.load_model import load_model, reason
-from simulator.memory import check_room, release
-from simulator.prompts import Prompt
+from simulator.local.load_model import load_model, reason
+from simulator.local.memory import check_room, release
+from simulator.local.weights import content_hash
 from simulator.records import Sampling
-from simulator.text import TokenTexts
-from simulator.vocabulary import Diagnosis, diagnose
-from simulator.weights import content_hash
+from simulator.text.chat import Chat
+from simulator.text.encoding import encode
+from simulator.text.prompts import Prompt
+from simulator.text.token_text import TokenTexts
+from simulator.text.vocabulary import Diagnosis, diagnose
 
 if TYPE_CHECKING:
     from simulator.models.hf import HFModel

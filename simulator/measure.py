@@ -11,12 +11,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from simulator.cost import Cost, RoundCost, cost, round_costs
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.engine import Clock, speculate
 from simulator.metrics import AcceptanceFigures, from_rounds
 from simulator.models.base import LanguageModel
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
+from simulator.round_cost import Cost, RoundCost, cost, round_costs
 
 WARM_UP_TOKENS = 8
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.cost import cost
 from simulator.loading import Pair
 from simulator.measure import tokens_per_second
 from simulator.metrics import from_rounds
 from simulator.records import Run
-from simulator.text import StreamText
+from simulator.round_cost import cost
+from simulator.text.token_text import StreamText
 from simulator.theory import speedup
 
 

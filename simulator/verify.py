@@ -129,8 +129,8 @@ def typical_threshold(p: Row, epsilon: float) -> float:
 def _ratio(p: Row, q: Row) -> Row:
     """Return min(1, p / q), and 1 where q = 0: such a token is never drafted."""
     p, q = p.astype(np.float64), q.astype(np.float64)
-    ratio: Row = np.divide(p, q, out=np.ones_like(p), where=q > 0)
-    return np.minimum(1.0, ratio)
+    ratio: Row = np.divide(p, q, out=np.ones_like(p), where=p < q)  # p / q itself overflows above a subnormal q
+    return ratio
 
 
 def _target(p: Row, _q: Row) -> Row:

@@ -8,7 +8,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-FOLDERS = ("simulator", "simulator/drafts", "simulator/models", "ui", "ui/pages", "ui/plots", "ui/widgets")
+FOLDERS = [
+    folder
+    for top in ("simulator", "ui")
+    for folder in (top, *sorted(f"{top}/{inner.parent.name}" for inner in (ROOT / top).glob("*/__init__.py")))
+]
 WIDTH = 100  # characters of a phrase; a longer sentence ends at its first colon
 SECTION = re.compile(r"## The tree\n.*?(?=\n## )", re.DOTALL)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from simulator.acceptance import LEVEL_Z, Acceptance
-from simulator.beyond import Evidence
-from simulator.correlation import Control
-from simulator.names import FORMULAS, NAMES
-from simulator.truncated import Truncation
+from simulator.acceptance.beyond import Evidence
+from simulator.acceptance.body import LEVEL_Z, Acceptance
+from simulator.acceptance.correlation import Control
+from simulator.acceptance.names import FORMULAS, NAMES
+from simulator.acceptance.truncated import Truncation
 from ui.widgets.digits import pair, prob
 
 translate = QCoreApplication.translate

@@ -14,8 +14,8 @@ from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
 from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET
-from simulator.prompts import DEFAULT_PROMPT
 from simulator.runner import Runner
+from simulator.text.prompts import DEFAULT_PROMPT
 from ui import theme
 from ui.main_window import MainWindow
 from ui.session import Session

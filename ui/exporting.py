@@ -15,9 +15,9 @@ from simulator.commands import metadata
 from simulator.errors import UserError
 from simulator.export import check_writable, write_csv
 from simulator.loading import Pair
-from simulator.prompts import Prompt
 from simulator.records import Run
 from simulator.runner import Control, Job
+from simulator.text.prompts import Prompt
 from ui.asker import Asker
 from ui.session import Session
 

@@ -100,7 +100,7 @@ def _wait(app, problems: list[str], state: str, until: Callable[[], object]) -> 
 def bring_to(session, window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
     """Drive the session to a named state, as a person would."""
     from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET
-    from simulator.prompts import DEFAULT_PROMPT
+    from simulator.text.prompts import DEFAULT_PROMPT
     from ui.session import State
 
     session.configure(prompt=DEFAULT_PROMPT, k=5, seed=11)
@@ -191,8 +191,8 @@ def pose_runs(session, window, state: str, wait: Callable[[Callable[[], object]]
 
     "accepted" is greedy, so that the two texts agree.
     """
-    from simulator.grid import Grid
-    from simulator.prompts import DEFAULT_PROMPT, PRESETS, Prompt
+    from simulator.grids.grid import Grid
+    from simulator.text.prompts import DEFAULT_PROMPT, PRESETS, Prompt
 
     page = next(view for view in window.views if view.title == "Runs")
     window.show_page(page.title)

@@ -11,9 +11,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from simulator.brief import Brief
-from simulator.grid_file import GridFile, open_grid
-from simulator.grid_table import write_table
+from simulator.grids.brief import Brief
+from simulator.grids.file import GridFile, open_grid
+from simulator.grids.table import write_table
 from simulator.runner import Control
 from ui.asker import Asker
 

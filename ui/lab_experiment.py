@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from simulator.lab import Check, Noise, Tally, check, empty_tally, experiment, noise
+from simulator.exactness.lab import Check, Noise, Tally, check, empty_tally, experiment, noise
 from simulator.runner import Control, Job, Runner
 from simulator.verify import token_rule
 from ui.lab_model import Setup

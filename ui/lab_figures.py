@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from simulator.lab import measured_tv
+from simulator.exactness.lab import measured_tv
 from ui.lab_experiment import Experiment
 from ui.lab_model import SAME, Setup
 from ui.widgets.digits import prob

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication
 
-from simulator.laws import Law, draft_law, law, tokens_per_round
-from simulator.pairs import EXAMPLES, PQ, REST, folded, moved, random_pair
+from simulator.exactness.laws import Law, draft_law, law, tokens_per_round
+from simulator.exactness.pairs import EXAMPLES, PQ, REST, folded, moved, random_pair
+from simulator.exactness.rules import CARDS, RuleCard
 from simulator.records import Position, RoundTrace
-from simulator.rules import CARDS, RuleCard
 
 translate = QCoreApplication.translate
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication
 
-from simulator.lab import Check, Noise, Tally
-from simulator.laws import Account, account, law
-from simulator.rules import Lossless
-from simulator.sequence import Divergence, Sequences, check_sequences, sequence_tv
+from simulator.exactness.lab import Check, Noise, Tally
+from simulator.exactness.laws import Account, account, law
+from simulator.exactness.rules import Lossless
+from simulator.exactness.sequence import Divergence, Sequences, check_sequences, sequence_tv
 from ui.lab_model import SAME, Setup
 from ui.widgets.digits import pair, prob
 from ui.widgets.token_text import quoted

@@ -24,11 +24,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from simulator.encoding import in_chat
+from simulator.acceptance.published import Published
 from simulator.errors import UserError
 from simulator.loading import Progress
-from simulator.published import Published
 from simulator.records import Sampling
+from simulator.text.encoding import in_chat
 from ui import theme
 from ui.asker import Asker
 from ui.exporting import Exporter

@@ -12,11 +12,11 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from simulator.catalog import Entry
-from simulator.generation_defaults import Suggestion
 from simulator.loading import choose_dtype
-from simulator.memory import needed_bytes
-from simulator.survey import Devices, Found, Suggested, Suits, compare_job, devices_job, survey_job
-from simulator.vocabulary import Diagnosis
+from simulator.local.generation_defaults import Suggestion
+from simulator.local.memory import needed_bytes
+from simulator.local.survey import Devices, Found, Suggested, Suits, compare_job, devices_job, survey_job
+from simulator.text.vocabulary import Diagnosis
 from ui.asker import Asker
 
 

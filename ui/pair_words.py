@@ -8,8 +8,8 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from simulator.catalog import Entry
-from simulator.hub import readable
-from simulator.vocabulary import Diagnosis
+from simulator.local.hub import readable
+from simulator.text.vocabulary import Diagnosis
 from ui.widgets.model_table import Verdict
 
 COMPATIBLE, BY_CONSENT, PENDING, OTHER, TOO_LARGE, UNREADABLE = range(6)  # ranks of drafts, the best first

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from PySide6.QtCore import QSettings
 
-from simulator.prompts import Prompt, presets
+from simulator.text.prompts import Prompt, presets
 from simulator.typed import from_json
 
 KEPT = 8  # prompts of one model

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from simulator.encoding import read, shorten
 from simulator.loading import Pair
-from simulator.prompts import Prompt
 from simulator.runner import Control, Job, Runner
+from simulator.text.encoding import read, shorten
+from simulator.text.prompts import Prompt
 
 PAUSE_MS = 120  # after the last key
 TICK_MS = 16

@@ -12,14 +12,14 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from simulator.brief import Brief, brief_of
 from simulator.errors import UserError
 from simulator.export import check_writable
-from simulator.grid import Grid, count
-from simulator.grid_file import GridFile
-from simulator.grid_run import grid_job, pair_name
-from simulator.prompts import Prompt, presets
+from simulator.grids.brief import Brief, brief_of
+from simulator.grids.file import GridFile
+from simulator.grids.grid import Grid, count
+from simulator.grids.run import grid_job, pair_name
 from simulator.records import StopReason
+from simulator.text.prompts import Prompt, presets
 from ui.grid_files import GridFiles
 from ui.session import Session
 from ui.states import CAN_RUN, State

@@ -1,6 +1,6 @@
 """The table of runs as Qt's views want it: groups, and under each its single runs.
 
-Knows: rows, columns, sorting. Does not know: how figures are made (`simulator.grid_figures`), or where runs come from.
+Knows: rows, columns, sorting. Does not know: how figures are made (`simulator.grids.figures`), or where runs come from.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QFont
 
-from simulator.brief import Brief
-from simulator.grid_figures import Account, Group, GroupFigures, single
-from simulator.grid_table import DEFINITIONS, cells, in_order
+from simulator.grids.brief import Brief
+from simulator.grids.figures import Account, Group, GroupFigures, single
+from simulator.grids.table import DEFINITIONS, cells, in_order
 from ui import theme
 from ui.widgets.digits import prob
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication
 
-from simulator.brief import Brief
-from simulator.grid import PLAIN
-from simulator.rules import CARDS, Lossless
+from simulator.exactness.rules import CARDS, Lossless
+from simulator.grids.brief import Brief
+from simulator.grids.grid import PLAIN
 from ui.runs_model import GroupNode, RunsModel, shown
 from ui.widgets.token_text import quoted
 

@@ -13,16 +13,16 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from simulator.encoding import check_prompt
 from simulator.engine import checked_config
 from simulator.errors import UserError
+from simulator.exactness.sequence import Sequences
 from simulator.jobs import compare_job, load_job, run_job, sweep_job
 from simulator.loading import Pair, Progress
 from simulator.measure import Sweep
-from simulator.prompts import Prompt, as_prompt, suited
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.runner import Control, Job, JobEvent, Runner
-from simulator.sequence import Sequences
+from simulator.text.encoding import check_prompt
+from simulator.text.prompts import Prompt, as_prompt, suited
 from ui.playback import Playback
 from ui.states import ALLOWED, BUSY, CAN_RUN, State
 

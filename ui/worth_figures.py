@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from simulator.outlook import Outlook
-from simulator.worth import Analysis
+from simulator.worth.flatness import Analysis
+from simulator.worth.outlook import Outlook
 from ui import worth_words
 from ui.plots.histogram_plot import Histogram, Line
 from ui.plots.sources_plot import Source

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.outlook import Costs, Mean, Outlook, mean, outlook
-from simulator.worth import GREEDY, NGRAM, SAMPLED, TOPS, Analysis
+from simulator.worth.flatness import GREEDY, NGRAM, SAMPLED, TOPS, Analysis
+from simulator.worth.outlook import Costs, Mean, Outlook, mean, outlook
 
 DETERMINISTIC = (GREEDY, NGRAM)
 

@@ -10,8 +10,8 @@ from html import escape
 
 from PySide6.QtCore import QCoreApplication
 
-from simulator.outlook import Costs, Mean, Outlook, outlook
-from simulator.worth import GREEDY, NGRAM, NONE, SAMPLED, TOPS, Analysis
+from simulator.worth.flatness import GREEDY, NGRAM, NONE, SAMPLED, TOPS, Analysis
+from simulator.worth.outlook import Costs, Mean, Outlook, outlook
 from ui.lab_words import Sentence
 from ui.plots.sources_plot import SIGNS
 from ui.widgets.digits import prob

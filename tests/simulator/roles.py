@@ -17,7 +17,7 @@ from simulator.measure import run_once
 from simulator.models.hf import HFModel
 from simulator.records import Run, RunConfig, Sampling
 from simulator.sampling import one_hot
-from tests.simulator.families import VOCAB, WINDOW, Family
+from tests.simulator.models.families import VOCAB, WINDOW, Family
 
 GREEDY = Sampling(temperature=0)
 NEW = 64  # tokens to decode

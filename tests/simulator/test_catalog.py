@@ -13,7 +13,7 @@ import pytest
 from simulator import catalog
 from simulator.catalog import find, hub_cache, read_entry, safetensors_header, scan
 from simulator.errors import UserError
-from simulator.model_files import folder_problem
+from simulator.local.model_files import folder_problem
 from tests.simulator.folders import VOCAB, edit_json, save, with_header
 
 ROOT = Path(catalog.__file__).parent.parent

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from simulator.export import COLUMNS, guard, meta_path, write_csv
 from simulator.records import Run, Sampling
-from simulator.text import TokenTexts, unescape
+from simulator.text.token_text import TokenTexts, unescape
 from tests.simulator.text_samples import (
     CELLS,
     FORMULAS,

@@ -18,7 +18,7 @@ from simulator.errors import UserError
 from simulator.export import ExportError, check_writable, write_csv
 from simulator.files import check_file, plain, write_together
 from simulator.records import Run
-from simulator.text import TokenTexts
+from simulator.text.token_text import TokenTexts
 from tests.simulator.text_samples import bonus_round, byte_level, plain_round, plain_run, rejected_round, run_of
 
 LEVEL = TokenTexts(byte_level(), 300)

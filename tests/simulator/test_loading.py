@@ -323,7 +323,7 @@ def test_a_device_that_is_not_there_is_refused_for_either_model_before_anything_
 
 
 def test_too_little_memory_is_said_before_anything_is_read(whole, monkeypatch):
-    monkeypatch.setattr("simulator.memory.free_bytes", lambda device: 1_000_000)
+    monkeypatch.setattr("simulator.local.memory.free_bytes", lambda device: 1_000_000)
     assert "but 1 MB are free on cpu: choose bfloat16 or a smaller model." in refusal(whole)
 
 

@@ -4,9 +4,9 @@ import itertools
 import time
 
 import pytest
+from simulator.round_cost import Cost, cost
 
 from simulator import theory
-from simulator.cost import Cost, cost
 from simulator.drafts.model import ModelDraft
 from simulator.engine import Stopped
 from simulator.measure import Spread, clock_for, run_once, spread, sweep, tokens_per_second

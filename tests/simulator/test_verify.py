@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from simulator.exactness.laws import tokens_per_round
 from simulator.records import Kind
-from simulator.verify import Outcome, accept_probability, exact, residual
+from simulator.verify import RULES, TOKEN_RULES, Outcome, accept_probability, chances, exact, residual
 from tests.simulator.tiny import NEVER, P, Q
 
 
@@ -27,6 +28,16 @@ def test_tiny_probabilities_keep_their_ratio():
     assert accept_probability(f(3.5e-8), f(1e-3)) == pytest.approx(3.5e-5, rel=1e-6)
     assert accept_probability(f(0), f(1e-30)) == 0
     assert accept_probability(5e-324, 5e-324) == 1
+
+
+@pytest.mark.parametrize("name", sorted(TOKEN_RULES))
+def test_a_subnormal_q_overflows_no_rule(name):
+    p, q = np.array([[0.25, 0.75]] * 2), np.array([[1.0, 5e-324]])
+    for token in (0, 1):
+        (chance,) = chances(name, p, q, [token]) if name in RULES else TOKEN_RULES[name].chances(p, q, [token])
+        assert 0 <= chance <= 1
+    assert tokens_per_round(name, p[0], q[0], 3) >= 1
+    assert accept_probability(0.75, 5e-324) == 1
 
 
 @pytest.mark.parametrize("q", [0.0, -0.1])

@@ -13,7 +13,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from simulator.catalog import Entry, read_entry
-from simulator.tokens import MAP_FILE
+from simulator.text.tokens import MAP_FILE
 from tests.simulator.text_samples import spelled
 
 LETTERS = tuple(bytes([c]) for c in range(0x21, 0x7F))  # 94 printable characters

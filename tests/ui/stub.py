@@ -14,7 +14,7 @@ from simulator.catalog import Entry
 from simulator.loading import Loaded, Pair, Progress
 from simulator.models.table import TableModel
 from simulator.runner import Control, Job
-from simulator.text import TokenTexts
+from simulator.text.token_text import TokenTexts
 from tests.simulator.text_samples import byte_fallback, byte_level
 
 VOCAB = 257  # the bytes and an end token

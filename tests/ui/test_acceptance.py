@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator.counters import read_counters
+from simulator.acceptance.counters import read_counters
+from simulator.acceptance.names import NAMES
+from simulator.acceptance.published import PUBLISHED
+from simulator.acceptance.truncated import frequency_order, truncate
 from simulator.errors import UserError
-from simulator.names import NAMES
-from simulator.published import PUBLISHED
 from simulator.records import RunStarted
 from simulator.theory import equivalent_alpha
-from simulator.truncated import frequency_order, truncate
-from tests.simulator.test_rounds_csv import a_run
+from tests.simulator.acceptance.test_rounds_csv import a_run
 from ui.pages.acceptance import AcceptancePage
 from ui.pages.theory_panel import TheoryPanel
 from ui.widgets.paste_dialog import PasteDialog

@@ -6,15 +6,15 @@ from functools import partial
 import pytest
 import torch
 from PySide6.QtWidgets import QLabel
+from simulator.round_cost import Cost, RoundCost
 
-from simulator import bandwidth
-from simulator.bandwidth import Machine
-from simulator.cost import Cost, RoundCost
-from simulator.machine import MachineCost
+from simulator.cost import bandwidth
+from simulator.cost.bandwidth import Machine
+from simulator.cost.machine import MachineCost
+from simulator.cost.roofline import HARDWARE, SIZES, Setting, Size, break_even_batch
+from simulator.cost.verify_time import Knee, WidthTime, time_widths
 from simulator.measure import MeasuredPoint, Spread, Sweep, sweep
 from simulator.metrics import from_accepted_counts
-from simulator.roofline import HARDWARE, SIZES, Setting, Size, break_even_batch
-from simulator.verify_time import Knee, WidthTime, time_widths
 from tests.ui.stub import loader, stub_pair
 from ui import cost_words
 from ui.pages.cost import CostPage
@@ -63,7 +63,7 @@ def page(new_page, monkeypatch):
     monkeypatch.setattr(bandwidth, "SQUARE", {"cpu": 8})
     monkeypatch.setattr("simulator.jobs.SWEEP_TOKENS", 6)
     monkeypatch.setattr("simulator.jobs.sweep", partial(sweep, repeats=1))
-    monkeypatch.setattr("simulator.machine.time_widths", partial(time_widths, widths=(1, 2, 3, 4), repeats=1))
+    monkeypatch.setattr("simulator.cost.machine.time_widths", partial(time_widths, widths=(1, 2, 3, 4), repeats=1))
     return new_page(k=2)
 
 

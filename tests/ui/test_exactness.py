@@ -9,12 +9,12 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
 
-from simulator.lab import Check, Noise
-from simulator.laws import law
-from simulator.pairs import EXAMPLES, REST
+from simulator.exactness.lab import Check, Noise
+from simulator.exactness.laws import law
+from simulator.exactness.pairs import EXAMPLES, REST
+from simulator.exactness.rules import CARDS
+from simulator.exactness.sequence import Divergence
 from simulator.records import RoundTrace
-from simulator.rules import CARDS
-from simulator.sequence import Divergence
 from tests.conftest import pair, position_of
 from ui import lab_words, theme
 from ui.lab_model import from_example, usable

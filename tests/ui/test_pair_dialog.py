@@ -8,15 +8,15 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog
 
-from simulator import survey
 from simulator.catalog import BUNDLED, DEFAULT_DRAFT, DEFAULT_TARGET, Entry
 from simulator.errors import UserError
-from simulator.generation_defaults import Suggestion
-from simulator.hub import Downloaded, Offer
 from simulator.loading import Progress
+from simulator.local import survey
+from simulator.local.generation_defaults import Suggestion
+from simulator.local.hub import Downloaded, Offer
+from simulator.local.survey import Devices
 from simulator.records import Sampling
-from simulator.survey import Devices
-from simulator.vocabulary import Diagnosis
+from simulator.text.vocabulary import Diagnosis
 from tests.ui.stub import loader, stub_pair
 from ui.asker import Asker
 from ui.pair_choice import Choice, stored_recent, with_recent
@@ -53,17 +53,19 @@ def diagnosis(_target: Entry, draft: Entry) -> Diagnosis:
 @pytest.fixture(autouse=True)
 def cpu_only(monkeypatch):
     """Name the devices without torch, which takes a while to import."""
-    monkeypatch.setattr("simulator.survey._devices", lambda: Devices({"cpu": survey.free_bytes("cpu")}, complete=True))
+    monkeypatch.setattr(
+        "simulator.local.survey._devices", lambda: Devices({"cpu": survey.free_bytes("cpu")}, complete=True)
+    )
 
 
 @pytest.fixture
 def found(monkeypatch):
     """What there is to find; a test may change it."""
     there = {"entries": list(ENTRIES), "diagnose": diagnosis, "suggestion": None, "free": 30_000_000_000}
-    monkeypatch.setattr("simulator.survey.scan", lambda recent=(): there["entries"])
-    monkeypatch.setattr("simulator.survey.diagnose", lambda target, draft: there["diagnose"](target, draft))
-    monkeypatch.setattr("simulator.survey.suggested_sampling", lambda _: there["suggestion"])
-    monkeypatch.setattr("simulator.survey.free_bytes", lambda _: there["free"])
+    monkeypatch.setattr("simulator.local.survey.scan", lambda recent=(): there["entries"])
+    monkeypatch.setattr("simulator.local.survey.diagnose", lambda target, draft: there["diagnose"](target, draft))
+    monkeypatch.setattr("simulator.local.survey.suggested_sampling", lambda _: there["suggestion"])
+    monkeypatch.setattr("simulator.local.survey.free_bytes", lambda _: there["free"])
     return there
 
 
@@ -308,7 +310,7 @@ def test_closing_waits_for_nobody_and_leaves_no_thread(found, qtbot, until):
 
 
 def test_a_fault_in_the_survey_is_said_and_the_pair_can_still_be_opened(new_dialog, found, monkeypatch, until):
-    monkeypatch.setattr("simulator.survey.scan", lambda recent: 1 / 0)
+    monkeypatch.setattr("simulator.local.survey.scan", lambda recent: 1 / 0)
     dialog = new_dialog(settle=False)
     until(lambda: dialog.survey.problem)
     assert "ZeroDivisionError" in dialog.strip._problem.text()

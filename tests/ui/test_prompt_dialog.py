@@ -8,11 +8,11 @@ import pytest
 from PySide6.QtCore import QMimeData, QSettings, Qt
 from PySide6.QtWidgets import QDialogButtonBox
 
-from simulator.chat import Chat
 from simulator.commands import metadata
-from simulator.encoding import SHOWN
-from simulator.prompts import Prompt, presets
-from simulator.text import TokenTexts
+from simulator.text.chat import Chat
+from simulator.text.encoding import SHOWN
+from simulator.text.prompts import Prompt, presets
+from simulator.text.token_text import TokenTexts
 from tests.simulator.text_samples import byte_level
 from tests.ui.stub import PROMPT, VOCAB, Table, pair_with_start_token, stub_pair
 from ui.prompt_memory import KEPT, recent, remember

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
 
-from simulator.brief import brief_of
-from simulator.grid import Grid
-from simulator.grid_file import open_grid
+from simulator.grids.brief import brief_of
+from simulator.grids.file import open_grid
+from simulator.grids.grid import Grid
 from simulator.measure import run_once
-from simulator.prompts import Prompt
 from simulator.records import RunConfig, Sampling
-from tests.simulator.grids import GRID, briefs, finish, hashed_pair
+from simulator.text.prompts import Prompt
+from tests.simulator.grids.canned import GRID, briefs, finish, hashed_pair
 from tests.ui.stub import stub_pair
 from ui import theme
 from ui.pages.runs import RunsPage

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel
+from simulator.round_cost import Cost
 
-from simulator.cost import Cost
 from simulator.measure import Sweep
-from simulator.outlook import Costs, Mean, outlook
 from simulator.records import Sampling
-from simulator.worth import GREEDY, NGRAM, SAMPLED
-from simulator.worth_jobs import Subject
+from simulator.worth.flatness import GREEDY, NGRAM, SAMPLED
+from simulator.worth.jobs import Subject
+from simulator.worth.outlook import Costs, Mean, outlook
 from tests.ui.stub import Table, stub_pair
 from ui import worth_model, worth_words
 from ui.pages.worth import WorthPage
@@ -251,7 +251,7 @@ def test_a_wrong_file_is_a_problem_told_once_and_the_last_text_stays(read, until
 
 
 def test_a_reading_can_be_cancelled_and_says_how_far_it_came(new_page, until, monkeypatch):
-    monkeypatch.setattr("simulator.worth.MOST_ROWS", 8)
+    monkeypatch.setattr("simulator.worth.flatness.MOST_ROWS", 8)
     gate, passes = threading.Event(), []
 
     def before():

@@ -13,13 +13,13 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
-from simulator.acceptance import Acceptance, of_runs
-from simulator.acceptance_jobs import ControlAnswer, Opened, control_job, open_job, support_job
-from simulator.beyond import Evidence, of_acceptance, of_published
-from simulator.correlation import FIT_K, control
+from simulator.acceptance.beyond import Evidence, of_acceptance, of_published
+from simulator.acceptance.body import Acceptance, of_runs
+from simulator.acceptance.correlation import FIT_K, control
+from simulator.acceptance.jobs import ControlAnswer, Opened, control_job, open_job, support_job
+from simulator.acceptance.published import Published
+from simulator.acceptance.truncated import Truncation
 from simulator.loading import Progress
-from simulator.published import Published
-from simulator.truncated import Truncation
 from ui import acceptance_words as words
 from ui import theme
 from ui.asker import Asker

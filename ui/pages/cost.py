@@ -11,13 +11,13 @@ from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QFontMetricsF, QShowEvent
 from PySide6.QtWidgets import QApplication, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
+from simulator.cost.machine import MachineCost
+from simulator.cost.roofline import Setting, one_pass
+from simulator.cost.waterfall import from_sweep
 from simulator.jobs import cost_job
 from simulator.loading import Pair
-from simulator.machine import MachineCost
 from simulator.measure import Sweep
 from simulator.parameters import PARAMETERS
-from simulator.roofline import Setting, one_pass
-from simulator.waterfall import from_sweep
 from ui import cost_words, theme
 from ui.plots.batch_plot import Batch, BatchPlot
 from ui.plots.roofline_plot import Measured, RooflinePlot

@@ -10,8 +10,8 @@ from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QStackedWidget, QTabWidget, QWidget
 
-from simulator.laws import law
-from simulator.sequence import Divergence, Sequences
+from simulator.exactness.laws import law
+from simulator.exactness.sequence import Divergence, Sequences
 from ui import lab_model, lab_words, theme
 from ui.lab_experiment import Experiment
 from ui.lab_figures import lab_figures

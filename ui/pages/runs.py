@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from simulator.brief import Brief
 from simulator.errors import UserError
+from simulator.grids.brief import Brief
 from ui import runs_words, theme
 from ui.runs_desk import RunsDesk
 from ui.runs_model import COLUMNS, SETTINGS, RunNode, RunsModel

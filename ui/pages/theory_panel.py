@@ -8,9 +8,9 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from simulator.acceptance.published import Published
 from simulator.measure import Sweep
 from simulator.parameters import PARAMETERS
-from simulator.published import Published
 from ui import theme
 from ui.plots.curve_plot import CurvePlot
 from ui.plots.reported import Reported

@@ -1,7 +1,7 @@
 """Worth it? How flat the target is along a text, what each draft source reaches there, and whether that pays.
 
-Knows how its parts are laid out and when each is told anew. The numbers come from `simulator.worth` and
-`simulator.outlook`, the words from `ui.worth_words`.
+Knows how its parts are laid out and when each is told anew. The numbers come from `simulator.worth.flatness` and
+`simulator.worth.outlook`, the words from `ui.worth_words`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 
-from simulator.worth import NONE, TOPS, Analysis
-from simulator.worth_jobs import Look, Subject, analyse_job, look_job
+from simulator.worth.flatness import NONE, TOPS, Analysis
+from simulator.worth.jobs import Look, Subject, analyse_job, look_job
 from ui import theme, worth_figures, worth_model, worth_words
 from ui.lab_words import Sentence
 from ui.plots.histogram_plot import HistogramPlot

@@ -1,6 +1,6 @@
 """Speedup against batch, down to below 1, as the roofline has it, with published points beside it.
 
-Knows: how the curve is drawn. Does not know: the arithmetic (`simulator.roofline`).
+Knows: how the curve is drawn. Does not know: the arithmetic (`simulator.cost.roofline`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtWidgets import QWidget
 
-from simulator.roofline import REPORTED, SIZES, Setting, batch_speedup, break_even_batch
+from simulator.cost.roofline import REPORTED, SIZES, Setting, batch_speedup, break_even_batch
 from ui import theme
 from ui.plots.base import EDGE, Plot
 from ui.plots.key import Entry

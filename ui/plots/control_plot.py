@@ -1,6 +1,6 @@
 """Tokens per round against k: measured with intervals, and what two laws fitted at one k said they would be.
 
-Knows: how a control run is drawn. Does not know: the laws (`simulator.correlation`).
+Knows: how a control run is drawn. Does not know: the laws (`simulator.acceptance.correlation`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from simulator.correlation import Control
+from simulator.acceptance.correlation import Control
 from ui import theme
 from ui.plots.base import Plot
 from ui.plots.key import Entry

@@ -13,7 +13,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from simulator.lab import Tally, band
+from simulator.exactness.lab import Tally, band
 from ui import theme
 from ui.plots.key import Entry
 from ui.plots.lab_plot import LabPlot, Tag, number

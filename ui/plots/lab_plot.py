@@ -15,7 +15,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
-from simulator.pairs import PQ, REST
+from simulator.exactness.pairs import PQ, REST
 from ui import theme
 from ui.plots.base import Plot
 from ui.plots.columns import GAP

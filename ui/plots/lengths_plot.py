@@ -1,6 +1,6 @@
 """How many drafted tokens a round accepted: the histogram, with what two laws would give.
 
-Knows: how the histogram is drawn. Does not know: the laws (`simulator.theory`, `simulator.correlation`).
+Knows: how the histogram is drawn. Does not know: the laws (`simulator.theory`, `simulator.acceptance.correlation`).
 """
 
 from __future__ import annotations

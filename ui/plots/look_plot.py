@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from simulator.records import Position
-from simulator.worth import NONE
+from simulator.worth.flatness import NONE
 from ui.plots.pq_plot import PQPlot
 from ui.plots.token_axis import TokenLabel
 from ui.widgets.digits import prob

@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtWidgets import QWidget
 
-from simulator.outlook import Mean
+from simulator.worth.outlook import Mean
 from ui import theme
 from ui.plots.base import Plot
 from ui.plots.histogram_plot import NARROWEST

@@ -1,6 +1,6 @@
 """Acceptance by position: unconditional and conditional rates side by side, with counts and Wilson intervals.
 
-Knows: how rates of positions are drawn. Does not know: how they were counted (`simulator.acceptance`).
+Knows: how rates of positions are drawn. Does not know: how they were counted (`simulator.acceptance.body`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtWidgets import QWidget
 
-from simulator.acceptance import Step
+from simulator.acceptance.body import Step
 from ui import theme
 from ui.plots.base import Plot
 from ui.plots.key import Entry

@@ -1,6 +1,6 @@
 """The roofline: FLOP per byte against FLOP per second, both logarithmic, with the passes of one setting on it.
 
-Knows: how roof, ridge and points are drawn. Does not know: the arithmetic (`simulator.roofline`).
+Knows: how roof, ridge and points are drawn. Does not know: the arithmetic (`simulator.cost.roofline`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from simulator.roofline import Setting, one_pass
+from simulator.cost.roofline import Setting, one_pass
 from ui import theme
 from ui.plots.base import EDGE, Plot
 from ui.plots.key import Entry

@@ -13,7 +13,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from simulator.outlook import SURE, Mean
+from simulator.worth.outlook import SURE, Mean
 from ui import theme
 from ui.plots.base import Plot
 from ui.plots.key import Entry

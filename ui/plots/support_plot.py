@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from simulator.truncated import Truncation
+from simulator.acceptance.truncated import Truncation
 from ui import theme
 from ui.plots.base import Plot
 from ui.plots.key import Entry

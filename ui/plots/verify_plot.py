@@ -1,6 +1,6 @@
 """How long a pass takes against its width: measured points, the flat part, the knee and the slope behind it.
 
-Knows: how they are drawn. Does not know: how they were measured (`simulator.verify_time`).
+Knows: how they are drawn. Does not know: how they were measured (`simulator.cost.verify_time`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from simulator.verify_time import Knee, WidthTime
+from simulator.cost.verify_time import Knee, WidthTime
 from ui import theme
 from ui.plots.base import EDGE, Plot
 from ui.plots.key import Entry

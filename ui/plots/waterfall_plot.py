@@ -1,6 +1,6 @@
 """From the formula's promise down to the measured speedup: one bar a step, each with its name and size.
 
-Knows: how the bars are drawn. Does not know: how big a step is (`simulator.waterfall`).
+Knows: how the bars are drawn. Does not know: how big a step is (`simulator.cost.waterfall`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QGraphicsTextItem, QWidget
 
-from simulator.waterfall import Step, Waterfall
+from simulator.cost.waterfall import Step, Waterfall
 from ui import theme
 from ui.plots.base import Plot
 from ui.plots.key import Entry

@@ -1,6 +1,6 @@
 """Do these two numbers add up? Single positions against the chain, and acceptance against TV on a cut vocabulary.
 
-Knows: what stands where. Does not know: how rows of p and q are read (`simulator.acceptance_jobs`).
+Knows: what stands where. Does not know: how rows of p and q are read (`simulator.acceptance.jobs`).
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from simulator.beyond import Evidence
+from simulator.acceptance.beyond import Evidence
+from simulator.acceptance.truncated import Truncation
 from simulator.theory import equivalent_alpha
-from simulator.truncated import Truncation
 from ui import acceptance_words as words
 from ui import theme
 from ui.plots.support_plot import SupportPlot

@@ -8,8 +8,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from simulator.beyond import Evidence
-from simulator.correlation import Control
+from simulator.acceptance.beyond import Evidence
+from simulator.acceptance.correlation import Control
 from simulator.parameters import PARAMETERS
 from ui import acceptance_words as words
 from ui import theme

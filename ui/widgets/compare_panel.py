@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from simulator.brief import Brief
+from simulator.grids.brief import Brief
 from ui import theme
 from ui.runs_model import shown
 from ui.runs_words import Statement, compared, first_difference

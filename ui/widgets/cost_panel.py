@@ -9,9 +9,9 @@ from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from simulator.measure import Sweep
-from simulator.outlook import Costs
 from simulator.parameters import PARAMETERS
-from simulator.worth import NGRAM
+from simulator.worth.flatness import NGRAM
+from simulator.worth.outlook import Costs
 from ui import theme
 from ui.widgets.labelled_slider import LabelledSlider, align_labels
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from simulator.catalog import Entry
-from simulator.vocabulary import Diagnosis
+from simulator.text.vocabulary import Diagnosis
 from ui import theme
 
 SIGNS = {

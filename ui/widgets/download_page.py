@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QLineEdi
 
 from simulator.catalog import hub_cache
 from simulator.errors import UserError
-from simulator.hub import Downloaded, Offer, download, look_up, readable, repo_id
 from simulator.loading import Progress
+from simulator.local.hub import Downloaded, Offer, download, look_up, readable, repo_id
 from simulator.runner import Job
 from ui import theme
 from ui.asker import Asker

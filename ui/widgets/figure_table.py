@@ -9,9 +9,9 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from simulator.acceptance import Acceptance
+from simulator.acceptance.body import Acceptance
+from simulator.acceptance.names import FORMULAS, NAMES, called
 from simulator.metrics import DEFINITIONS
-from simulator.names import FORMULAS, NAMES, called
 from ui import theme
 from ui.acceptance_words import value_text
 

@@ -25,15 +25,15 @@ from PySide6.QtWidgets import (
 )
 
 from simulator.errors import UserError
+from simulator.exactness.rules import CARDS
 from simulator.files import check_file
-from simulator.grid import Grid, checked_grid, count, estimated_seconds, numbers
-from simulator.grid_file import grid_of
-from simulator.grid_run import duration
+from simulator.grids.file import grid_of
+from simulator.grids.grid import Grid, checked_grid, count, estimated_seconds, numbers
+from simulator.grids.run import duration
 from simulator.loading import SOURCES
 from simulator.parameters import PARAMETERS
-from simulator.prompts import Prompt, read_prompt
 from simulator.records import RunConfig
-from simulator.rules import CARDS
+from simulator.text.prompts import Prompt, read_prompt
 from simulator.verify import RULES
 from ui import theme
 from ui.runs_model import opening

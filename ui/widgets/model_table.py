@@ -14,7 +14,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSortFilterProxyModel, Qt
 
 from simulator.catalog import Entry
-from simulator.hub import readable
+from simulator.local.hub import readable
 from ui import theme
 
 Index = QModelIndex | QPersistentModelIndex

@@ -8,9 +8,9 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from simulator.generation_defaults import Suggestion
+from simulator.local.generation_defaults import Suggestion
 from simulator.records import Sampling
-from simulator.vocabulary import Diagnosis
+from simulator.text.vocabulary import Diagnosis
 from ui import theme
 
 

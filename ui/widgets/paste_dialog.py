@@ -1,6 +1,6 @@
 """Where an engine's counters are pasted: a text, what was understood of it, and why not if not.
 
-Knows: the text and its reading. Does not know: the layouts (`simulator.counters`).
+Knows: the text and its reading. Does not know: the layouts (`simulator.acceptance.counters`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from simulator.acceptance import Acceptance
-from simulator.counters import read_counters
+from simulator.acceptance.body import Acceptance
+from simulator.acceptance.counters import read_counters
 from simulator.errors import UserError
 from ui import theme
 

@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from simulator.encoding import Reading, in_chat
 from simulator.errors import UserError
 from simulator.loading import Pair
-from simulator.prompts import Prompt, as_prompt, presets, read_prompt
+from simulator.text.encoding import Reading, in_chat
+from simulator.text.prompts import Prompt, as_prompt, presets, read_prompt
 from ui import theme
 from ui.prompt_reader import PromptReader
 from ui.widgets.prompt_edit import PromptEdit

@@ -8,7 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from simulator.encoding import Reading
+from simulator.text.encoding import Reading
 from ui import theme
 from ui.widgets.prompt_strip import PromptStrip
 from ui.widgets.token_text import safe

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from simulator.published import PUBLISHED, Published
+from simulator.acceptance.published import PUBLISHED, Published
 from ui import theme
 from ui.widgets.digits import prob
 

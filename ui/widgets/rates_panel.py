@@ -8,9 +8,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from simulator.acceptance import Acceptance
-from simulator.beyond import Evidence, shares
-from simulator.names import NAMES
+from simulator.acceptance.beyond import Evidence, shares
+from simulator.acceptance.body import Acceptance
+from simulator.acceptance.names import NAMES
 from simulator.theory import beta_moments
 from ui import acceptance_words as words
 from ui import theme

@@ -8,8 +8,8 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
+from simulator.cost.roofline import HARDWARE, SIZES, WEIGHT_BYTES, Hardware, Setting, Size
 from simulator.parameters import PARAMETERS
-from simulator.roofline import HARDWARE, SIZES, WEIGHT_BYTES, Hardware, Setting, Size
 from ui import theme
 from ui.widgets.labelled_slider import LabelledSlider, align_labels
 

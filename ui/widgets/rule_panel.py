@@ -8,7 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from simulator.rules import CARDS, Lossless, RuleCard
+from simulator.exactness.rules import CARDS, Lossless, RuleCard
 from ui import theme
 from ui.widgets.labelled_slider import LabelledSlider
 

@@ -11,8 +11,8 @@ from html import escape
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from simulator.exactness.sequence import Divergence, Sequences
 from simulator.jobs import SEEDS
-from simulator.sequence import Divergence, Sequences
 from ui import lab_words, theme
 from ui.widgets.labelled_slider import LabelledSlider
 from ui.widgets.token_text import quoted, safe

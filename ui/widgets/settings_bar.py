@@ -24,9 +24,9 @@ from PySide6.QtWidgets import (
     QWidgetAction,
 )
 
+from simulator.exactness.rules import CARDS
 from simulator.parameters import PARAMETERS
 from simulator.records import RunConfig
-from simulator.rules import CARDS
 from simulator.verify import RULES
 from ui import theme
 from ui.widgets.flow_layout import FlowLayout

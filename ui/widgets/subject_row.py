@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QPushButton, QVBoxLayout, QWidget
 
-from simulator.worth_jobs import Subject
+from simulator.worth.jobs import Subject
 from ui import theme
 from ui.widgets.flow_layout import FlowLayout
 

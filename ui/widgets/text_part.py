@@ -12,7 +12,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from simulator.worth import Analysis
+from simulator.worth.flatness import Analysis
 from ui import theme, worth_model, worth_words
 from ui.plots.key import Entry, Key
 from ui.widgets.digits import prob

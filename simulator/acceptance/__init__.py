@@ -1,0 +1,1 @@
+"""Acceptance figures from runs, files and pasted counters, and theory beyond independence."""

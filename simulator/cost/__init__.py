@@ -1,0 +1,1 @@
+"""What passes and rounds cost on this machine, and why the formula missed the measurement."""

@@ -1,0 +1,1 @@
+"""The rule laboratory: twelve rules, their laws, experiments over them."""

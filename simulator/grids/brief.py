@@ -1,0 +1,94 @@
+"""A finished run in brief: settings, tokens, counts and times, enough for every figure, small enough for thousands.
+
+Knows: what to keep of a `records.Run`. Does not know: files, grids as a whole, how figures are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from simulator.grids.grid import PLAIN, Setting
+from simulator.records import Run, Sampling, StopReason, Verdict
+from simulator.text.prompts import Prompt
+from simulator.text.token_text import StreamText, TokenTexts
+
+ALONE = 0  # sitting of a run that was made by itself, with no plain run beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """One finished run. The rows drafted .. round_ms have one entry a round."""
+
+    setting: Setting
+    models: str  # target, draft, device and dtype, as `models_of` writes them
+    prompt: Prompt
+    sampling: Sampling
+    max_new_tokens: int
+    sitting: int  # which stretch of work it was made in; speeds are compared inside one only
+    stop: StopReason
+    notices: tuple[str, ...]
+    prefill_ms: float
+    tokens: tuple[int, ...]
+    labels: tuple[str, ...]  # of the tokens, in visible characters
+    text: str
+    drafted: tuple[int, ...]
+    accepted: tuple[int, ...]
+    emitted: tuple[int, ...]
+    overlaps: tuple[float, ...]  # sum min(p, q) of each tested position, in order
+    draft_ms: tuple[float, ...]
+    verify_ms: tuple[float, ...]
+    round_ms: tuple[float, ...]
+
+    @property
+    def tested(self) -> tuple[int, ...]:
+        """Return how many drafted tokens each round judged: a residual token stands for a rejection."""
+        rows = zip(self.drafted, self.accepted, self.emitted, strict=True)
+        return tuple(a + (a < d and e > a) for d, a, e in rows)
+
+    @property
+    def first_overlaps(self) -> tuple[float, ...]:
+        """Return sum min(p, q) of each drafting round's first position, which is tested whatever came before it."""
+        starts, at = [], 0
+        for n in self.tested:
+            starts += [at] if n else []
+            at += n
+        return tuple(self.overlaps[i] for i in starts) if at == len(self.overlaps) else ()
+
+    @property
+    def origins(self) -> Iterator[str]:
+        """Yield where each token came from, in the words of `records`: accepted, residual, bonus or plain."""
+        for d, a, e in zip(self.drafted, self.accepted, self.emitted, strict=True):
+            yield from ["accepted"] * a
+            if e > a:
+                yield "plain" if d == 0 else "residual" if a < d else "bonus"
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Return tokens per second of decoding, prefill not counted."""
+        seconds = sum(self.round_ms) / 1000
+        return len(self.tokens) / seconds if seconds > 0 else None
+
+
+def models_of(target: str, draft: str | None, device: str, dtype: str) -> str:
+    """Return what made a run, in a line: runs of other models are never pooled with it."""
+    return f"{target} ← {draft or '-'}, {device} {dtype}"
+
+
+def brief_of(
+    run: Run, models: str, prompt: Prompt, prompt_index: int, texts: TokenTexts, sitting: int = ALONE
+) -> Brief:
+    """Return the run in brief; probabilities keep 7 decimals (they were float32), times a tenth of a microsecond."""
+    stream = StreamText(texts, run.prompt)
+    stream.push(*run.tokens)
+    c, rounds = run.config, run.rounds
+    source, rule = (c.source, c.rule) if c.k else (PLAIN, PLAIN)
+    tested = (p for r in rounds for p in r.positions if p.drafted and p.drafted.verdict is not Verdict.DISCARDED)
+    overlaps = tuple(round(float(p.shape.overlap), 7) for p in tested if p.shape and p.shape.overlap is not None)
+    return Brief(
+        Setting(prompt_index, c.seed, c.sampling.temperature, source, rule, c.k), models, prompt,
+        c.sampling, c.max_new_tokens, sitting, run.stop, run.notices, round(run.prefill_ms, 4), run.tokens,
+        tuple(texts.label(t) for t in run.tokens), stream.shown, tuple(r.drafted for r in rounds),
+        tuple(r.accepted for r in rounds), tuple(len(r.emitted) for r in rounds), overlaps,
+        *(tuple(round(getattr(r, name), 4) for r in rounds) for name in ("draft_ms", "verify_ms", "round_ms")),
+    )  # fmt: skip

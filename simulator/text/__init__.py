@@ -1,0 +1,1 @@
+"""Text as people have it and tokens as models have them: prompts, encoding, labels, vocabularies."""

@@ -1,0 +1,84 @@
+"""What rounds cost and what their parts add up to, with times that only the test decides."""
+
+import pytest
+from simulator.round_cost import cost, draft_step, predicted_speedup, round_costs
+
+from simulator.measure import sweep
+from simulator.records import RoundTrace, RunConfig
+from tests.simulator.test_measure import P8, Q8, timed_pair
+
+STAIRS = {1: 10.0, 2: 10.0, 3: 10.0, 4: 13.0, 5: 19.0}  # ms by width: flat, then two steps of different height
+
+
+def a_round(k: int, draft_ms: float, verify_ms: float, other_ms: float, emitted: int = 1) -> RoundTrace:
+    """Return a round with these times; `positions` only has to count its drafted tokens."""
+
+    class Round(RoundTrace):
+        drafted = property(lambda self: k)
+
+    return Round(0, 1, (), (0,) * emitted, draft_ms, verify_ms, draft_ms + verify_ms + other_ms)
+
+
+def made() -> tuple[list[RoundTrace], dict[int, list[RoundTrace]]]:
+    """Return plain rounds of 12 ms and rounds of k = 1..4 whose passes climb the stairs."""
+    plain = [a_round(0, 0.0, 10.0, 2.0)] * 5
+    return plain, {k: [a_round(k, 1.2 * k, STAIRS[k + 1], 3.0, 2)] * 5 for k in (1, 2, 3, 4)}
+
+
+def test_the_parts_of_a_round_add_up_to_it():
+    plain, drafting = made()
+    costs = round_costs(plain, {0: plain, **drafting})
+    assert [*costs] == [0, 1, 2, 3, 4]
+    assert (costs[0].draft, costs[0].verify + costs[0].other) == pytest.approx((0, 1))
+    for k, each in costs.items():
+        assert each.draft + each.verify + each.other == pytest.approx((1.2 * k + STAIRS[k + 1] + 2 + bool(k)) / 12)
+
+
+def test_a_pass_that_climbs_in_steps_is_predicted_exactly_where_a_line_is_not():
+    plain, drafting = made()
+    costs, line = round_costs(plain, drafting), cost(plain, drafting)
+    for k in drafting:
+        true = 2 * 12 / (1.2 * k + STAIRS[k + 1] + 3)  # tokens * plain ms / round ms
+        assert predicted_speedup(costs, k) == pytest.approx(true)
+    of_line = 2 / (1 + 3 * (line.c + line.c_verify) + line.fixed)
+    assert of_line != pytest.approx(2 * 12 / (3.6 + 13 + 3), rel=0.04)
+
+
+def test_a_dearer_first_draft_step_after_full_acceptance_enters_the_mean():
+    """The median of the draft times left the second token that the draft then reads out of c."""
+    rounds = [a_round(1, 1.0, 10.0, 0.0)] * 6 + [a_round(1, 1.6, 10.0, 0.0)] * 4
+    assert cost([a_round(0, 0.0, 10.0, 0.0)], {1: rounds}).c == pytest.approx(0.124)
+
+
+def test_a_hiccup_changes_no_mean_but_its_tokens_count():
+    rounds = [a_round(2, 2.0, 10.0, 1.0, 2)] * 9 + [a_round(2, 2.0, 400.0, 1.0, 3)]
+    here = round_costs([a_round(0, 0.0, 10.0, 0.0)] * 3, {2: rounds})[2]
+    assert (here.rounds, here.draft, here.verify, here.tokens) == pytest.approx((9, 0.2, 1.0, 2.1))
+
+
+def test_rounds_cut_short_by_the_budget_are_left_out():
+    here = round_costs([a_round(0, 0.0, 10.0, 0.0)], {4: [a_round(4, 4.0, 12.0, 0.0, 5), a_round(1, 1.0, 10.0, 0.0)]})
+    assert (here[4].rounds, here[4].draft, here[4].tokens) == pytest.approx((1, 0.4, 5))
+
+
+def test_c_is_the_mean_over_drafted_tokens():
+    plain, drafting = made()
+    assert draft_step(list(round_costs(plain, drafting).values())) == pytest.approx(0.1)
+    assert draft_step([]) == 0
+
+
+def test_without_plain_rounds_there_is_no_cost():
+    assert round_costs([], made()[1]) == {}
+    assert cost([], made()[1]) is None
+
+
+def test_on_a_clock_of_stairs_prediction_and_measurement_agree_to_what_the_last_rounds_change():
+    """The criterion itself, k = 1..8, with no machine in it: what remains is the end of each run."""
+    stairs = [0.0, 0.1, 0.1, 0.1, 0.104, 0.13, 0.131, 0.132, 0.17, 0.171]
+    clock, target, source = timed_pair(P8, Q8, lambda n: stairs[n], lambda n: 0.012 + 0.003 * (n > 1))
+    config = RunConfig(max_new_tokens=200)
+    *_, last = sweep(target, source, [0], config, ks=range(9), repeats=2, clock=clock)
+    measured = {p.k: p.speedup.median for p in last.points if p.k}
+    errors = [abs(predicted_speedup(last.rounds, k) / measured[k] - 1) for k in measured]
+    assert sum(errors) / len(errors) < 0.02
+    assert max(errors) < 0.05

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from simulator.errors import UserError
 from simulator.parameters import PARAMETERS, Parameter
 
-# NumPy's products here are tiny, and its threads would spin beside torch's; read when NumPy is first imported.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+MOST_THREADS = 4  # of NumPy's products, which wait for the memory: more threads wait longer for each other
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,7 +59,8 @@ def build_parser() -> Parser:
     bench.add_argument("--repeats", type=int, default=5, metavar="N", help="counted repeats (default 5)")
 
     shot = commands.add_parser("shot", help="save a picture of a page")
-    shot.add_argument("--page", required=True, help="stage, exactness, acceptance, cost, worth or runs")
+    shot.add_argument("--page", required=True, help="stage, exactness, acceptance, cost, race, worth, runs, or "
+                      "pair for the dialog")  # fmt: skip
     shot.add_argument("--out", required=True, metavar="F.png")
     shot.add_argument("--size", default="1600x1000", metavar="WxH")
     shot.add_argument("--theme", choices=["dark", "light"], default="dark")
@@ -99,6 +99,12 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def share_cores(with_window: bool) -> None:
+    """Say how many threads NumPy's products get, before NumPy is first imported; a window keeps a core for itself."""
+    cores = (os.cpu_count() or 1) - with_window
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, min(cores, MOST_THREADS))))
+
+
 def without_display() -> int:
     """Run the bundled pair headless, then draw the same round's Stage page on Qt's offscreen platform."""
     from simulator.commands import HEADLESS_PICTURE, without_display
@@ -114,6 +120,7 @@ def without_display() -> int:
 
 def dispatch(arguments: argparse.Namespace) -> int:
     """Run the chosen command; each imports what it needs and nothing more."""
+    share_cores(with_window=arguments.command not in ("run", "bench"))
     if arguments.command == "run":
         from simulator.commands import run
 

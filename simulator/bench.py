@@ -1,6 +1,7 @@
 """Side-by-side speed in one process: our plain and speculative decoding beside transformers' generate.
 
-Everything is warmed up, taken in turn, synchronised, and given as the median of the repeats with its range.
+Everything is warmed up, taken in turn, synchronised, and given as the median of the repeats with its range; our own
+runs take turns every few tokens.
 Rates that are compared with transformers count the whole call, prefill included, on both sides; speedups of ours over
 ours, and what is predicted of them, count decoding alone.
 """
@@ -20,7 +21,7 @@ from simulator.cost.waterfall import waterfall
 from simulator.engine import Clock
 from simulator.errors import UserError
 from simulator.loading import Pair
-from simulator.measure import Spread, clock_for, run_once, spread, tokens_per_second
+from simulator.measure import Spread, clock_for, in_turns, spread, tokens_per_second
 from simulator.metrics import from_rounds
 from simulator.records import Run, RunConfig
 from simulator.round_cost import cost, predicted_speedup, round_costs
@@ -30,6 +31,7 @@ from simulator.theory import speedup
 TOKENS = 200
 REPEATS = 5
 COMPARED_K = 4  # the k at which transformers' assisted generation is compared
+OFF = f"speculative k={COMPARED_K}, trace off"
 KS = tuple(range(9))
 FIGURES = (
     "ratio_plain", "ratio_assisted", "trace_ratio", "alpha", "c", "c_verify", "fixed", "step_ms",
@@ -38,7 +40,7 @@ FIGURES = (
     "c_verify_behind_knee",
 )  # fmt: skip
 
-Contender = Callable[[int], float]  # seed -> tokens per second
+Caller = Callable[[int], float]  # seed -> tokens per second
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
@@ -57,48 +59,38 @@ def bench(pair: Pair, tokens: int = TOKENS, repeats: int = REPEATS, ks: Sequence
     """Return the table of medians with ranges and the ratios that matter, ready for JSON."""
     clock = clock_for(pair.target.device)
     ids = pair.encode(DEFAULT_PROMPT)
-    runs: dict[str, list[Run]] = {}
-    contenders = {
-        **{f"speculative k={k}" if k else "plain": _ours(pair, ids, k, tokens, clock, runs, detail=True) for k in ks},
-        f"speculative k={COMPARED_K}, trace off": _ours(pair, ids, COMPARED_K, tokens, clock, runs, detail=False),
+    configs = {f"speculative k={k}" if k else "plain": RunConfig(k=k, max_new_tokens=tokens) for k in ks}
+    configs[OFF] = RunConfig(k=COMPARED_K, max_new_tokens=tokens, detail=False)
+    sources = {name: pair.source("model", config.sampling) if config.k else None for name, config in configs.items()}
+    theirs = {
         "transformers plain": _theirs(pair, ids, tokens, clock, assisted=False),
         f"transformers assisted, {COMPARED_K} tokens": _theirs(pair, ids, tokens, clock, assisted=True),
     }
-    rates = _in_turn(contenders, repeats)
+    runs: dict[str, list[Run]] = {name: [] for name in configs}
+    rates: dict[str, list[float]] = {name: [] for name in theirs}
+    for turn in range(repeats + 1):  # the first warms up and is not counted
+        seed = max(turn - 1, 0)
+        contenders = [(sources[name], replace(config, seed=seed)) for name, config in configs.items()]
+        *_, (whole, _) = in_turns(pair.target.model, contenders, ids, clock=clock)
+        called = {name: caller(seed) for name, caller in theirs.items()}
+        if turn:
+            for name, run in zip(configs, whole, strict=True):
+                assert run is not None  # nothing stops it
+                runs[name].append(run)
+            for name, rate in called.items():
+                rates[name].append(rate)
+    rates |= {name: [_whole_rate(run) for run in each] for name, each in runs.items()}
     *_, machine = measure_cost(pair, ids, clock=clock)
     assert isinstance(machine, MachineCost)
     return {**_results(pair, rates, runs, ks, tokens), **_ceiling(machine)}
 
 
-def _in_turn(contenders: dict[str, Contender], repeats: int) -> dict[str, list[float]]:
-    """Return each contender's rate in every repeat; repeat r of all uses seed r. One uncounted turn comes first."""
-    rates: dict[str, list[float]] = {name: [] for name in contenders}
-    for seed in range(-1, repeats):
-        for name, contender in contenders.items():
-            rate = contender(max(seed, 0))
-            if seed >= 0:
-                rates[name].append(rate)
-    return rates
+def _whole_rate(run: Run) -> float:
+    """Return tokens per second with the reading of the prompt, as for transformers' calls."""
+    return 1000 * len(run.tokens) / (run.prefill_ms + sum(r.round_ms for r in run.rounds))
 
 
-def _ours(
-    pair: Pair, ids: list[int], k: int, tokens: int, clock: Clock, runs: dict[str, list[Run]], detail: bool
-) -> Contender:
-    config = RunConfig(k=k, max_new_tokens=tokens, detail=detail)
-    source = pair.source("model", config.sampling) if k else None
-    name = f"k={k}" if detail else "trace off"
-
-    def contender(seed: int) -> float:
-        start = clock()
-        run = run_once(pair.target.model, source, ids, replace(config, seed=seed), clock=clock)
-        seconds = clock() - start
-        runs.setdefault(name, []).append(run)
-        return len(run.tokens) / seconds
-
-    return contender
-
-
-def _theirs(pair: Pair, ids: list[int], tokens: int, clock: Clock, assisted: bool) -> Contender:
+def _theirs(pair: Pair, ids: list[int], tokens: int, clock: Clock, assisted: bool) -> Caller:
     import torch
     from transformers import GenerationConfig
 
@@ -128,14 +120,15 @@ def _theirs(pair: Pair, ids: list[int], tokens: int, clock: Clock, assisted: boo
 def _results(
     pair: Pair, rates: dict[str, list[float]], runs: dict[str, list[Run]], ks: Sequence[int], tokens: int
 ) -> dict[str, Any]:
-    assisted, off = f"transformers assisted, {COMPARED_K} tokens", f"speculative k={COMPARED_K}, trace off"
-    ours = f"speculative k={COMPARED_K}"
-    by_k = {k: [r for run in runs[f"k={k}"][1:] for r in run.rounds] for k in ks}  # the first run was the warm-up
+    assisted, ours = f"transformers assisted, {COMPARED_K} tokens", f"speculative k={COMPARED_K}"
+    of_k = {k: runs[f"speculative k={k}" if k else "plain"] for k in ks}
+    by_k = {k: [r for run in of_k[k] for r in run.rounds] for k in ks}
     fitted, costs = cost(by_k[0], by_k), round_costs(by_k[0], by_k)
     assert fitted is not None
     alpha = from_rounds([r for k in ks if k for r in by_k[k]]).alpha
     assert alpha is not None
-    decoding = {k: [tokens_per_second(run.rounds) or 0.0 for run in runs[f"k={k}"][1:]] for k in ks}
+    decoding = {k: [tokens_per_second(run.rounds) or 0.0 for run in of_k[k]] for k in ks}
+    without = [tokens_per_second(run.rounds) or 0.0 for run in runs[OFF]]
     measured = {k: _ratio(decoding[k], decoding[0]).median for k in ks if k and k in costs}  # no k beyond --tokens
     formula = {k: float(speedup(alpha, fitted.c, k, fitted.c_verify, fitted.fixed)) for k in measured}
     predicted = {k: predicted_speedup(costs, k) for k in measured}
@@ -151,7 +144,7 @@ def _results(
         "transformers_assisted_tokens_per_second": spread(rates[assisted]).median,
         "ratio_plain": _ratio(rates["plain"], rates["transformers plain"]).median,
         "ratio_assisted": _ratio(rates[ours], rates[assisted]).median,
-        "trace_ratio": _ratio(rates[ours], rates[off]).median,
+        "trace_ratio": _ratio(decoding[COMPARED_K], without).median,
         "speedup_measured": measured, "speedup_predicted": predicted, "speedup_formula": formula,
         "prediction_mean_abs_error": _mean_abs_error(predicted, measured),
         "formula_mean_abs_error": _mean_abs_error(formula, measured),
@@ -159,7 +152,7 @@ def _results(
         "tokens_per_round": {k: costs[k].tokens for k in measured},
         "round_cost": {k: {"draft": each.draft, "verify": each.verify, "other": each.other}
                        for k, each in costs.items()},
-        "prefill_ms": {k: spread([run.prefill_ms for run in runs[f"k={k}"][1:]]).median for k in ks},
+        "prefill_ms": {k: spread([run.prefill_ms for run in of_k[k]]).median for k in ks},
         "alpha": alpha, "step_ms": fitted.step_ms, "c": fitted.c, "c_verify": fitted.c_verify, "fixed": fitted.fixed,
         "python": platform.python_version(), "machine": platform.machine(),
     }  # fmt: skip

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulator.errors import UserError
+from simulator.local.folder_files import safetensors_header
 from simulator.local.hub_snapshots import hub_cache, snapshots
-from simulator.local.model_files import Entry, gguf_files, read_entry, read_gguf, safetensors_header
+from simulator.local.model_files import Entry, gguf_files, read_entry, read_gguf
+from simulator.text.glyphs import one_line
 
 __all__ = ["BUNDLED", "DEFAULT_DRAFT", "DEFAULT_TARGET", "Entry", "find", "hub_cache", "hub_entries", "read_entry",
            "safetensors_header", "scan"]  # fmt: skip
@@ -56,7 +58,7 @@ def find(wanted: str) -> Entry:
     if os.path.lexists(path):
         return _only(_entries(path if path.name not in ("", "..") else Path(os.path.realpath(path))), wanted)
     everything = scan()
-    named = [e for e in everything if e.name == wanted]
+    named = [e for e in everything if e.name == one_line(wanted)]
     if named:
         return named[0]
     inside = [e for e in everything if e.weights == "gguf" and e.name.startswith(f"{wanted}/")]

@@ -19,7 +19,6 @@ from simulator import catalog
 from simulator.engine import checked_prompt
 from simulator.errors import UserError
 from simulator.export import check_writable, write_csv
-from simulator.grids.run_table import run_lines
 from simulator.loading import SOURCES, Pair, Progress, choose_device, choose_dtype, content_hash, load_pair
 from simulator.local.memory import free_bytes
 from simulator.local.models_table import table
@@ -27,6 +26,7 @@ from simulator.measure import clock_for, run_once
 from simulator.parameters import check
 from simulator.records import Run, RunConfig, Sampling
 from simulator.report import report, text_of
+from simulator.run_table import run_lines
 from simulator.text.encoding import in_chat
 from simulator.text.prompts import Prompt, as_prompt, presets, read_prompt
 from simulator.text.vocabulary import describe, diagnose

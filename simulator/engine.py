@@ -34,6 +34,7 @@ from simulator.records import (
 )
 from simulator.reduction import bars, shapes
 from simulator.sampling import checked, probabilities
+from simulator.store import tokens_of
 from simulator.uniforms import RoundUniforms, round_uniforms
 from simulator.verify import RULES, Outcome, accept_probability, chances
 
@@ -62,7 +63,7 @@ def speculate(
     """
     config = checked_config(config)
     prompt = checked_prompt(prompt, target)
-    text = [*prompt, *(t for r in earlier for t in r.emitted)]
+    text = [*prompt, *tokens_of(earlier)]
     source = source if config.k else None
     stop = _stop(text, len(prompt), target, config)
 

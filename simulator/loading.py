@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET, Entry, find
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.errors import UserError
-from simulator.local.load_model import load_model, reason
+from simulator.local.devices import DTYPES, choose_device, choose_dtype, reason
+from simulator.local.gguf_headers import quick_headers
+from simulator.local.load_model import load_model
 from simulator.local.memory import check_room, release
 from simulator.local.weights import content_hash
 from simulator.records import Sampling
 from simulator.text.chat import Chat
-from simulator.text.encoding import encode
+from simulator.text.encoding import encode, in_chat
 from simulator.text.prompts import Prompt
 from simulator.text.token_text import TokenTexts
 from simulator.text.vocabulary import Diagnosis, diagnose
@@ -37,7 +40,6 @@ __all__ = ["DTYPES", "SOURCES", "Loaded", "Pair", "Progress", "agreed", "assembl
            "content_hash", "load", "load_pair", "read_tokenizer", "usable"]  # fmt: skip
 
 SOURCES = ("model", "ngram")
-DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Loaded:
     device: str
     dtype: str
     sha256: str = ""  # of config, tokenizer and weights as they were read
+    ends: tuple[int, ...] = ()  # end tokens that it declares; empty = the tokenizer's
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,13 @@ class Pair:
         name, rows = self.target.entry.name, self.target.model.vocab
         lost = next((t for t in ids if t >= rows), None)
         if lost is not None:
+            who, what = "The prompt contains", "remove it from the prompt"
+            if lost in (self.texts.bos_id, self.start_token):
+                who, what = "Texts begin with", "its tokenizer belongs to another model, copy its own"
+            elif in_chat(prompt, self.chat) and self.texts.is_special(lost):  # typed ones are text there
+                who, what = "The chat template writes", "turn it off"
             raise UserError(
-                f"The prompt contains the token {self.texts.label(lost)} (id {lost}), but {name} has {rows:,} rows: "
-                "remove it from the prompt."
+                f"{who} the token {self.texts.label(lost)} (id {lost}), but {name} has {rows:,} rows: {what}."
             )
         return ids
 
@@ -103,27 +110,6 @@ class Progress:
 
     text: str
     fraction: float | None = None
-
-
-def choose_device(wanted: str) -> str:
-    """Return the device to use: auto = cuda, else mps, else cpu. Raise `UserError` for one that is not there."""
-    import torch
-
-    if wanted == "auto":
-        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(wanted)
-        torch.empty(1, device=device)
-    except Exception as error:
-        raise UserError(f"The device '{wanted}' cannot be used here; choose auto or cpu. ({error})") from error
-    return wanted
-
-
-def choose_dtype(wanted: str, device: str) -> str:
-    """Return the weights' dtype: auto = bfloat16 on a GPU, float32 on a CPU. Probabilities are float32 regardless."""
-    if wanted not in DTYPES:
-        raise UserError(f"The dtype '{wanted}' is not known; choose one of {', '.join(DTYPES)}.")
-    return wanted if wanted != "auto" else "float32" if device.startswith("cpu") else "bfloat16"
 
 
 def load_pair(
@@ -150,7 +136,7 @@ def load_pair(
             loaded.append((yield from _load(entry, devices[i], dtypes[i], begin, share, checkpoint)))
         checkpoint()
         yield Progress("Reading the tokenizer ...", 0.95)
-        yield assemble(loaded[0], loaded[1] if draft else None, vocabulary)
+        yield assemble(loaded[0], loaded[1] if draft else None, vocabulary, checkpoint)
     except BaseException:
         loaded.clear()
         release()
@@ -186,12 +172,9 @@ def _load(
         try:
             file, fraction = next(steps)
         except StopIteration as stop:
-            model, digest = stop.value
-            break
+            model, ends, digest = stop.value
+            return Loaded(entry, model, device, dtype, digest, tuple(ends))
         yield Progress(f"{where}: {file} ...", begin + share * fraction)
-    from simulator.models.llama import decoder_for
-
-    return Loaded(entry, decoder_for(model, entry.name), device, dtype, digest)
 
 
 def agreed(target: Entry, draft: Entry, accept_differing: bool) -> Diagnosis:
@@ -204,13 +187,13 @@ def agreed(target: Entry, draft: Entry, accept_differing: bool) -> Diagnosis:
     return found
 
 
-def assemble(target: Loaded, draft: Loaded | None, vocabulary: Diagnosis | None = None) -> Pair:
+def assemble(
+    target: Loaded, draft: Loaded | None, vocabulary: Diagnosis | None = None, checkpoint: Checkpoint = no_checkpoint
+) -> Pair:
     """Return the pair with the target's tokenizer."""
     tokenizer = read_tokenizer(target.entry)
-    end = target.model.model.generation_config.eos_token_id
-    if end is None:
-        end = tokenizer.eos_token_id
-    ends = frozenset(end if isinstance(end, list) else [end]) - {None}
+    checkpoint()
+    ends = frozenset(target.ends or [tokenizer.eos_token_id]) - {None}
     start = tokenizer.bos_token_id
     adds_it = start is not None and tokenizer("a").input_ids[:1] == [start]  # GPT-2 has one and does not add it
     texts = TokenTexts(tokenizer, target.model.vocab, bos_id=start if adds_it else None)
@@ -226,12 +209,17 @@ def read_tokenizer(entry: Entry) -> Any:
     gguf = entry.weights == "gguf"
     where = {"gguf_file": entry.path.name} if gguf else {}
     try:
-        return AutoTokenizer.from_pretrained(
-            entry.path.parent if gguf else entry.path, local_files_only=True, trust_remote_code=False, **where
-        )
+        with quick_headers() if gguf else nullcontext():
+            return AutoTokenizer.from_pretrained(
+                entry.path.parent if gguf else entry.path, local_files_only=True, trust_remote_code=False, **where
+            )
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # tokenizers' own crash
             raise
+        if "custom code" in str(error):
+            raise UserError(
+                f"The tokenizer in {entry.path} needs Python code from the model folder, which SpecScope does not run."
+            ) from error
         raise UserError(
             f"The tokenizer in {entry.path} could not be read: copy its files again. ({reason(error)})"
         ) from error

@@ -11,14 +11,21 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.engine import Clock, speculate
 from simulator.metrics import AcceptanceFigures, from_rounds
 from simulator.models.base import LanguageModel
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.round_cost import Cost, RoundCost, cost, round_costs
+from simulator.store import summary_of
 
 WARM_UP_TOKENS = 8
+TURN = 25  # tokens that a run decodes before the next one has its turn: a machine's slow second hits them all alike
+
+Contender = tuple[DraftSource | None, RunConfig]
 
 
 def clock_for(device: str) -> Clock:
@@ -59,10 +66,51 @@ def run_once(
     return Run(started.config, started.prompt, tuple(rounds), started.prefill_ms, finished.stop, finished.notices)
 
 
+def in_turns(
+    target: LanguageModel, contenders: Sequence[Contender], prompt: Sequence[int], *,
+    checkpoint: Checkpoint = no_checkpoint, clock: Clock = time.perf_counter,
+) -> Generator[tuple[list[Run | None], float], None, None]:  # fmt: skip
+    """Decode all contenders, `TURN` tokens each in turn; yield the whole runs so far and the fraction done.
+
+    A run is what `run_once` gives: taking it up again reads its text anew, which is counted nowhere. None stands
+    for a run that is not whole yet; when stopped, the last ones stay None.
+    """
+    rounds: list[list[RoundTrace]] = [[] for _ in contenders]
+    prefill_ms = [0.0 for _ in contenders]
+    whole: list[Run | None] = [None for _ in contenders]
+    goal = 0
+    while None in whole:
+        goal += TURN
+        for i, (source, config) in enumerate(contenders):
+            if whole[i] is not None:
+                continue
+            events = speculate(target, source, prompt, config, checkpoint=checkpoint, clock=clock,
+                               earlier=tuple(rounds[i]))  # fmt: skip
+            for event in events:
+                if isinstance(event, RoundTrace):
+                    rounds[i].append(event)
+                    if event.stop is None and sum(len(r.emitted) for r in rounds[i]) >= goal:
+                        break
+                elif isinstance(event, RunStarted):
+                    prefill_ms[i] = prefill_ms[i] or event.prefill_ms
+                elif event.stop is StopReason.STOPPED:
+                    return
+                else:
+                    whole[i] = Run(config, tuple(prompt), tuple(rounds[i]), prefill_ms[i], event.stop, event.notices)
+            parts = (1.0 if run else sum(len(r.emitted) for r in done) / config.max_new_tokens
+                     for run, done, (_, config) in zip(whole, rounds, contenders, strict=True))  # fmt: skip
+            yield list(whole), sum(parts) / len(contenders)
+
+
 def tokens_per_second(rounds: Sequence[RoundTrace]) -> float | None:
     """Return emitted tokens per second of decoding (prefill not counted); None without rounds."""
-    seconds = sum(r.round_ms for r in rounds) / 1000
-    return sum(len(r.emitted) for r in rounds) / seconds if seconds > 0 else None
+    return speed_of(summary_of(rounds))
+
+
+def speed_of(brief: NDArray[np.void]) -> float | None:
+    """Return the tokens per second of rounds in brief [n], of type `columns.SUMMARY`; None without rounds."""
+    seconds = float(brief["round_ms"].sum()) / 1000
+    return int(brief["emitted"].sum()) / seconds if seconds > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +153,7 @@ def sweep(
     ks: Sequence[int] = tuple(range(9)), repeats: int = 3,
     checkpoint: Checkpoint = no_checkpoint, clock: Clock = time.perf_counter,
 ) -> Generator[Sweep, None, None]:  # fmt: skip
-    """Measure every k (0 = plain, always included) `repeats` times in turn; yield the points after each run.
+    """Measure every k (0 = plain, always included) `repeats` times in turn; yield the points of whole runs on the way.
 
     Repeat r uses seed + r. A warm-up run at the largest k comes first and is not counted.
     """
@@ -114,14 +162,16 @@ def sweep(
              checkpoint=checkpoint, clock=clock)  # fmt: skip
     runs: dict[int, list[Run]] = {k: [] for k in ks}
     for repeat in range(repeats):
-        for i, k in enumerate(ks):
-            here = replace(config, k=k, seed=config.seed + repeat)
-            run = run_once(target, source if k else None, prompt, here, checkpoint=checkpoint, clock=clock)
-            if run.stop is StopReason.STOPPED or not run.rounds:
-                return  # half a run would be a wrong point
-            runs[k].append(run)
-            done = (repeat * len(ks) + i + 1) / (repeats * len(ks))
-            yield Sweep(_points(runs), done)
+        contenders = [(source if k else None, replace(config, k=k, seed=config.seed + repeat)) for k in ks]
+        whole: list[Run | None] = [None]
+        for whole, part in in_turns(target, contenders, prompt, checkpoint=checkpoint, clock=clock):
+            here = {k: [*runs[k], *([run] if run else [])] for k, run in zip(ks, whole, strict=True)}
+            yield Sweep(_points(here), (repeat + part) / repeats)
+        if not all(run and run.rounds for run in whole):
+            return  # half a run would be a wrong point
+        for k, run in zip(ks, whole, strict=True):
+            if run:
+                runs[k].append(run)
     rounds = {k: [r for run in runs[k] for r in run.rounds] for k in ks}
     pooled = [r for k in ks if k for r in rounds[k]]
     costs = round_costs(rounds[0], rounds)

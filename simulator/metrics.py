@@ -22,13 +22,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from simulator.records import Position, RoundTrace, Verdict
+from simulator.records import RoundTrace
+from simulator.store import summary_of
 
 DEFINITIONS: dict[str, str] = {
     "rounds": "Target passes that emitted at least one token, undrafted rounds included "
@@ -106,10 +106,14 @@ def from_rounds(rounds: Iterable[RoundTrace]) -> AcceptanceFigures:
     ValueError for a round that contradicts itself, such as one that emitted more than it accepted plus its one
     extra token. Undrafted and cancelled rounds: see the head of this module.
     """
-    traces = tuple(rounds)
-    kept = tuple(r for r in traces if r.emitted)
-    tally = Counter(_counts(r) for r in kept)
-    return _figures(tally, alpha=_mean_overlap(kept), cancelled=len(traces) - len(kept))
+    return from_summary(summary_of(rounds))
+
+
+def from_summary(brief: NDArray[np.void]) -> AcceptanceFigures:
+    """Compute all figures from rounds in brief [n], of type `columns.SUMMARY`; otherwise as `from_rounds`."""
+    kept = emitting(brief)
+    _check_counts(kept)
+    return _figures(tally_of(kept), alpha=_mean_overlap(kept), cancelled=len(brief) - len(kept))
 
 
 def from_accepted_counts(
@@ -229,17 +233,26 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _counts(r: RoundTrace) -> _Round:
-    """Return the counts of a traced round, or refuse one that contradicts itself."""
-    counts = _Round(r.drafted, r.tested, r.accepted, len(r.emitted))
-    if counts.emitted != counts.accepted + (r.extra is not None):
-        extra = "an extra token" if r.extra else "no extra token"
+def _check_counts(kept: NDArray[np.void]) -> None:
+    """Refuse a traced round that contradicts itself."""
+    emitted, accepted = kept["emitted"].astype(int), kept["accepted"].astype(int)
+    for i in np.flatnonzero(emitted != accepted + kept["extra"])[:1]:
+        extra = "an extra token" if kept["extra"][i] else "no extra token"
         raise ValueError(
-            f"Round {r.index} accepted {counts.accepted} and drew {extra}, but emitted {counts.emitted} tokens."
+            f"Round {kept['index'][i]} accepted {accepted[i]} and drew {extra}, but emitted {emitted[i]} tokens."
         )
-    if counts.tested - counts.accepted > 1:
-        raise ValueError(f"Round {r.index} rejected {counts.tested - counts.accepted} tokens; one is the most.")
-    return counts
+    rejected = kept["tested"] - accepted
+    for i in np.flatnonzero(rejected > 1)[:1]:
+        raise ValueError(f"Round {kept['index'][i]} rejected {rejected[i]} tokens; one is the most.")
+
+
+def tally_of(kept: NDArray[np.void]) -> Counter[_Round]:
+    """Count how often each kind of round occurs."""
+    shape = tuple(int(kept[name].max(initial=0)) + 1 for name in _Round._fields)
+    kinds = np.ravel_multi_index([kept[name].astype(np.int64) for name in _Round._fields], shape)
+    found, counts = np.unique(kinds, return_counts=True)
+    rows = zip(*(each.tolist() for each in np.unravel_index(found, shape)), strict=True)
+    return Counter({_Round(*row): n for row, n in zip(rows, counts.tolist(), strict=True)})
 
 
 def _judged(index: int, accepted: int, drafted: int) -> _Round:
@@ -249,15 +262,16 @@ def _judged(index: int, accepted: int, drafted: int) -> _Round:
     return _Round(int(drafted), min(int(accepted) + 1, int(drafted)), int(accepted), int(accepted) + 1)
 
 
-def _mean_overlap(rounds: Iterable[RoundTrace]) -> float | None:
+def _mean_overlap(kept: NDArray[np.void]) -> float | None:
     """Return the mean of sum min(p, q) over the tested positions that carry it."""
-    positions = (p for r in rounds for p in r.positions if _was_tested(p))
-    overlaps = [p.shape.overlap for p in positions if p.shape is not None and p.shape.overlap is not None]
-    return min(1.0, fmean(overlaps)) if overlaps else None  # float32 sums can reach 1 + 1e-7
+    positions = int(kept["overlaps"].sum())
+    return min(1.0, float(kept["overlap"].sum()) / positions) if positions else None  # sums can reach 1 + 1e-7
 
 
-def _was_tested(p: Position) -> bool:
-    return p.drafted is not None and p.drafted.verdict is not Verdict.DISCARDED
+def emitting(brief: NDArray[np.void]) -> NDArray[np.void]:
+    """Return the rounds in brief that emitted anything; the others count in no figure."""
+    there = brief["emitted"] > 0
+    return brief if there.all() else brief[there]
 
 
 def _observations(name: str, values: ArrayLike, batch: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -19,6 +19,7 @@ that is exactly the arrays that were sampled from. k is the draft length.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -194,7 +195,7 @@ class Run:
 
     config: RunConfig
     prompt: tuple[int, ...]
-    rounds: tuple[RoundTrace, ...]
+    rounds: Sequence[RoundTrace]  # a tuple, or a `store.Rounds`: the same rounds in a tenth of the memory
     prefill_ms: float
     stop: StopReason
     notices: tuple[str, ...] = ()
@@ -202,7 +203,8 @@ class Run:
     @property
     def tokens(self) -> tuple[int, ...]:
         """Return all emitted token ids, in order."""
-        return tuple(t for r in self.rounds for t in r.emitted)
+        known: tuple[int, ...] | None = getattr(self.rounds, "tokens", None)  # a store has them without its rounds
+        return tuple(t for r in self.rounds for t in r.emitted) if known is None else known
 
 
 Event = RunStarted | RoundTrace | RunFinished

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from simulator.records import Bars, FloatArray, Shape
 
 TINY = np.finfo(np.float32).tiny
+LONG, HIGH = 8192, 1e-3  # in a longer row, the few entries above HIGH (p and q have 2,000 at most) are looked at first
 KEPT = 32  # tokens per position, by max(p, q); unless q has as many larger ones, the residual's largest are among them
 
 
@@ -37,12 +38,17 @@ def _entropy(rows: FloatArray) -> FloatArray:
 def bars(p: FloatArray, q: FloatArray | None, always: tuple[int, ...]) -> Bars:
     """Return the largest tokens of one position by max(p, q) with p and q [vocab], `always` among them."""
     height = p if q is None else np.maximum(p, q)
-    chosen = {*_largest(height, KEPT).tolist(), *always}
-    by_id = np.array(sorted(chosen), dtype=np.int32)
-    ids = by_id[np.argsort(-height[by_id], kind="stable")]
+    largest = _largest(height, KEPT).tolist()
+    chosen = np.array(largest + [t for t in dict.fromkeys(always) if t not in largest], np.int32)
+    ids = chosen[np.lexsort((chosen, -height[chosen]))]
     return Bars(ids, p[ids], None if q is None else q[ids])
 
 
 def _largest(height: FloatArray, m: int) -> NDArray[np.intp]:
     """Return the ids of the m largest entries, in no order."""
-    return np.arange(len(height)) if len(height) <= m else np.argpartition(height, len(height) - m)[-m:]
+    if len(height) <= m:
+        return np.arange(len(height))
+    high = np.flatnonzero(height > HIGH) if len(height) > LONG else ()
+    if len(high) >= m:  # the m largest are among them, and looking for so few is cheap
+        return np.asarray(high[_largest(height[high], m)])
+    return np.argpartition(height, len(height) - m)[-m:]

@@ -6,7 +6,7 @@ Knows: the types that `records` uses. Does not know: files, any particular recor
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -38,7 +38,7 @@ def from_json(kind: Any, value: Any, name: str = "value") -> Any:
     if origin in (Union, types.UnionType):
         options = [k for k in get_args(kind) if k is not type(None)]
         return None if value is None else from_json(options[0], value, name)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         items = _expect(list, value, name)
         return tuple(from_json(get_args(kind)[0], v, f"{name}[{i}]") for i, v in enumerate(items))
     if origin is frozenset:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ from tests.fetch_models import GEMMA3, SMOLLM2
 
 pytest.importorskip("gguf")
 ROOT = Path(__file__).parent.parent
+NOT_ITS_OWN = ("dtype", "architectures", "_name_or_path")  # of a config: what loading writes into it
 GREEDY = Sampling(temperature=0.0)
 PROMPT = "The capital of France is Paris. The capital of Italy is Rome. The capital of Germany is"
 
@@ -43,10 +45,14 @@ def gemma3() -> Pair:
 
 
 def transformers_greedy(pair: Pair, ids: list[int], n: int) -> list[int]:
-    """Return the n tokens that transformers' own generation goes on with."""
+    """Return the n tokens that transformers' own generation goes on with, with the weights that we loaded."""
+    return generated(pair.target.model.model, ids, n)
+
+
+def generated(model: Any, ids: list[int], n: int) -> list[int]:
     prompt = torch.tensor([ids])
     with torch.inference_mode():
-        text = pair.target.model.model.generate(
+        text = model.generate(
             prompt, attention_mask=torch.ones_like(prompt), do_sample=False, max_new_tokens=n, min_new_tokens=n,
             eos_token_id=-1, pad_token_id=0,
         )  # fmt: skip
@@ -61,6 +67,25 @@ def test_greedy_text_is_that_of_transformers(smollm2):
         config = RunConfig(k=4, sampling=GREEDY, source=source, max_new_tokens=24)
         run = run_once(smollm2.target.model, smollm2.source(source, GREEDY), ids, config)
         assert list(run.tokens) == wanted
+
+
+def test_weights_and_greedy_text_are_those_that_transformers_own_loading_gives(smollm2):
+    """Header, names and blocks are read our way, several times faster: not one number may differ."""
+    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+    ours = smollm2.target.model.model
+    read = load_gguf_checkpoint(SMOLLM2, return_tensors=True, model_to_load=ours)
+    config = type(ours.config)(**read["config"])
+    assert {k: v for k, v in config.to_dict().items() if k not in NOT_ITS_OWN} == {
+        k: v for k, v in ours.config.to_dict().items() if k not in NOT_ITS_OWN
+    }
+    theirs = type(ours).from_pretrained(None, config=config, state_dict=read["tensors"], dtype=torch.float32).eval()
+    weights = dict(ours.named_parameters())
+    assert {name for name, _ in theirs.named_parameters()} == set(weights)
+    assert all(torch.equal(weights[name], w) for name, w in theirs.named_parameters())
+    ids = smollm2.texts.encode(PROMPT)
+    run = run_once(smollm2.target.model, None, ids, RunConfig(k=0, sampling=GREEDY, max_new_tokens=24))
+    assert list(run.tokens) == generated(theirs, ids, 24)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

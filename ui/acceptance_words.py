@@ -33,6 +33,10 @@ def headline(a: Acceptance | None, engine: str) -> str:
         return translate(
             "Acceptance", "No round yet: step the run with R, open finished runs, or paste an engine's counters."
         )
+    drafted, accepted = a.figures["drafted"], a.figures["accepted"]
+    lead = ""
+    if drafted and accepted is not None:
+        lead = translate("Acceptance", "{a:,} of {d:,} drafted tokens were accepted. ").format(a=accepted, d=drafted)
     parts = []
     for figure, called in NAMES.get(engine, {}).items():
         if figure.startswith("per_position"):
@@ -44,7 +48,7 @@ def headline(a: Acceptance | None, engine: str) -> str:
             else translate("Acceptance", "'{called}' is {formula}, which is not known here")
         )
         parts.append(text.format(called=called, formula=FORMULAS[figure], value=value_text(figure, value)))
-    return translate("Acceptance", "In {engine}: ").format(engine=engine) + "; ".join(parts) + "."
+    return lead + translate("Acceptance", "In {engine}: ").format(engine=engine) + "; ".join(parts) + "."
 
 
 def agreement(a: Acceptance | None) -> str:
@@ -105,25 +109,29 @@ def beyond(e: Evidence | None, mean: float, rho: float) -> str:
 
 def control(c: Control | None) -> str:
     """Say which law foretells other draft lengths better, and whether the rounds are enough to tell."""
-    if c is None or c.independent_error is None or c.correlated_error is None or c.noise is None:
+    if c is None or None in (c.independent_error, c.start_error, c.correlated_error, c.noise):
         return ""
+    noise = c.noise
+    if c.independent_error < noise:
+        lead = translate("Acceptance", "Within the noise: there is nothing to correct.")
+    elif c.correlated_error < c.independent_error:
+        lead = translate("Acceptance", "Correlation shows: the Beta model is nearer.")
+    else:
+        lead = translate(
+            "Acceptance", "The i.i.d. formula misses by more than the noise, and the Beta model by more yet."
+        )
     text = translate(
         "Acceptance",
-        "Fitted at k = {k}, the Beta model (mean {m}, ρ = {r:.2f}) misses the other k by "
-        "{b:.1f} % in the mean, the i.i.d. formula (alpha {a}) by {i:.1f} %.",
+        "From k = {k}, the i.i.d. formula (alpha {a}, of all tested positions) misses the other k by {i:.1f} % in the "
+        "mean, and the noise is ±{n:.1f} %. With first positions only ({f}) it misses {s:.1f} %, the Beta model "
+        "(mean {m}, ρ = {r:.2f}) {b:.1f} %.",
     ).format(
-        k=c.fit_k,
-        m=prob(c.fit.mean),
-        r=c.fit.rho,
-        a=prob(c.alpha),
-        b=100 * c.correlated_error,
-        i=100 * c.independent_error,
-    )
-    if max(c.independent_error, c.correlated_error) < c.noise:
-        text += " " + translate(
-            "Acceptance", "Both lie within the noise of these rounds (±{n:.1f} %): they cannot tell the two apart."
-        ).format(n=100 * c.noise)
-    return text
+        k=c.fit_k, a=prob(c.alpha), f=prob(c.first), m=prob(c.fit.mean), r=c.fit.rho, n=100 * noise,
+        i=100 * c.independent_error, s=100 * c.start_error, b=100 * c.correlated_error,
+    )  # fmt: skip
+    rho = c.telling_rho
+    more = "" if rho is None else translate("Acceptance", " Here correlation would show from ρ = {r:.2f} on.")
+    return f"{lead} {text}{more.format(r=rho)}"
 
 
 def support(t: Truncation | None, index: int) -> str:

@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QCoreApplication
-from simulator.round_cost import Cost
 
 from simulator.cost.machine import MachineCost
 from simulator.cost.roofline import Setting, break_even_batch, free_batch, one_pass
 from simulator.cost.waterfall import Waterfall
 from simulator.loading import Pair
 from simulator.measure import Sweep
+from simulator.round_cost import Cost
 from simulator.theory import best_k, break_even_alpha
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure

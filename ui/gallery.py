@@ -17,21 +17,26 @@ from simulator.errors import UserError
 from simulator.files import check_file
 
 STATES = ("empty", "loading", "ready", "drafted", "verified", "rejected", "accepted", "measured", "error")
-PAGES = ("stage", "exactness", "acceptance", "cost", "worth", "runs")
+PAGES = ("stage", "exactness", "acceptance", "cost", "race", "worth", "runs")
 LIMIT_S = 120.0  # a state that is not reached by then is an error
 
 
 def shot(page: str, out: str, size: str, theme_name: str, state: str = "measured") -> int:
     """Save one page as a PNG of the given size; raise `UserError` for a page, size, state or file that cannot be."""
-    if page not in PAGES:
-        raise UserError(f"There is no page '{page}' to picture; choose one of {', '.join(PAGES)}.")
-    if state not in STATES:
+    if page not in (*PAGES, "pair"):
+        raise UserError(f"There is no page '{page}' to picture; choose one of {', '.join(PAGES)}, pair.")
+    if page != "pair" and state not in STATES:
         raise UserError(f"There is no state '{state}'; choose one of {', '.join(STATES)}.")
     width, height = _parse_size(size)
     if Path(out).suffix.lower() != ".png":
         raise UserError(f"The picture {out} must have a name that ends in .png.")
     check_file(Path(out))
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    if page == "pair":
+        from ui.pair_gallery import picture_pair
+
+        picture_pair(out, width, height, theme_name, state)
+        return 0
     return _shoot(page, out, width, height, theme_name, state)
 
 
@@ -48,12 +53,13 @@ def _parse_size(size: str) -> tuple[int, int]:
 def _shoot(page: str, out: str, width: int, height: int, theme_name: str, state: str) -> int:
     from PySide6.QtCore import QCoreApplication, QEvent
 
-    from ui.app import new_application
+    from simulator.runner import Runner
+    from ui.app import new_application, worker_threads
     from ui.main_window import MainWindow
     from ui.session import Session
 
     app = new_application(theme_name)
-    session = Session()
+    session = Session(Runner(threads=worker_threads()))  # as the window that it pictures
     window = MainWindow(session)
     assert window.views  # all pages, before anything happens
     window.resize(width, height)
@@ -62,13 +68,16 @@ def _shoot(page: str, out: str, width: int, height: int, theme_name: str, state:
     session.problem.connect(lambda sentence, _: problems.append(sentence))
     try:
         wait = partial(_wait, app, problems, state)
-        bring_to(session, window, state, wait)
+        begun = state in ("empty", "loading", "error")
+        bring_to(session, window, "ready" if page == "race" and not begun else state, wait)  # it needs no rounds
         if page == "exactness":
             pose_exactness(window, state, wait)
         if page == "acceptance":
             pose_acceptance(session, window, state, wait)
         if page == "cost":
             pose_cost(window, state, wait)
+        if page == "race":
+            pose_race(session, window, state, wait)
         if page == "worth":
             pose_worth(session, window, state, wait)
         if page == "runs":
@@ -165,6 +174,32 @@ def pose_cost(window, state: str, wait: Callable[[Callable[[], object]], None]) 
     if state == "measured":
         page.measure()
         wait(lambda: page.found is not None)
+
+
+def pose_race(session, window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:
+    """Show a race: being measured in "drafted", finished from "verified" on, in the middle of it in "measured".
+
+    "accepted" is greedy; "rejected" too, in bfloat16, where rounding parts the two texts.
+    """
+    from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET
+    from simulator.records import Sampling
+    from ui.session import State
+
+    page = next(view for view in window.views if view.title == "Race")
+    window.show_page(page.title)
+    if state not in ("drafted", "verified", "rejected", "accepted", "measured"):
+        return
+    if state == "rejected":
+        session.load(DEFAULT_TARGET, DEFAULT_DRAFT, dtype="bfloat16")
+        wait(lambda: session.state is State.READY)
+    session.configure(max_new_tokens=120, sampling=Sampling(float(state not in ("rejected", "accepted"))))
+    page.measure()
+    if state == "drafted":
+        wait(lambda: page.tracks.underway is not None and page.tracks.underway.speculative)
+        return
+    wait(lambda: page.race is not None and session.state is not State.MEASURING)
+    page.pause()
+    page.seek(page.race.ms * (0.6 if state == "measured" else 1.0))
 
 
 def pose_worth(session, window, state: str, wait: Callable[[Callable[[], object]], None]) -> None:

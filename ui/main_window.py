@@ -48,10 +48,11 @@ from ui.widgets.timeline import Timeline
 from ui.widgets.token_ribbon import TokenRibbon
 from ui.widgets.transport_bar import TransportBar
 
-LATER = {  # title: where the page is; imported and built one by one when the window stands
+LATER = {  # title: where the page is; imported and built when asked for, else one by one when a pair is loaded
     "Exactness": "exactness.ExactnessPage",
     "Acceptance": "acceptance.AcceptancePage",
     "Cost": "cost.CostPage",
+    "Race": "race.RacePage",
     "Worth it?": "worth.WorthPage",
     "Runs": "runs.RunsPage",
 }
@@ -75,9 +76,10 @@ class MainWindow(QMainWindow):
         self.settings_bar, self.transport = SettingsBar(), TransportBar()
         self.ribbon, self.timeline = TokenRibbon(), Timeline()
         self.ribbon.set_show_ahead(False)  # rounds are computed ahead of the one on screen
+        self.ribbon.set_rounds(session.rounds)
         self.notice, self.progress = Notice(), ProgressNotice()
         self.pages = QStackedWidget()
-        self._views: list[QWidget] = []
+        self._views: dict[str, QWidget] = {}
         self.stage = StagePage(session)
         self._add_page(self.stage)
         self._later = QTimer(self, interval=PAGE_MS)
@@ -95,23 +97,28 @@ class MainWindow(QMainWindow):
     @property
     def views(self) -> list[QWidget]:
         """Return all pages, built by now."""
-        while len(self._views) < len(TITLES):
-            self._add_next_page()
-        return self._views
+        return [self._view(title) for title in TITLES]
 
-    def _add_next_page(self) -> None:
-        """Build the next page; the first of them is there before the window, the rest soon after it."""
-        if len(self._views) < len(TITLES):
-            module, name = LATER[TITLES[len(self._views)]].split(".")
+    def _view(self, title: str) -> QWidget:
+        """Return the page of this title, built by now."""
+        if title not in self._views:
+            module, name = LATER[title].split(".")
             page = getattr(import_module(f"ui.pages.{module}"), name)(self.session)
             if module == "acceptance":
                 page.reported.connect(self._show_reported)
             self._add_page(page)
-        else:
+        return self._views[title]
+
+    def _add_next_page(self) -> None:
+        """Build the next page; not while a pair is loaded, which would take twice as long beside it."""
+        missing = [title for title in TITLES if title not in self._views]
+        if not missing:
             self._later.stop()
+        elif self.session.state not in BUSY:
+            self._view(missing[0])
 
     def _add_page(self, page: QWidget) -> None:
-        self._views.append(page)
+        self._views[page.title] = page
         self.pages.addWidget(scrolled(page))
 
     def _build(self) -> None:
@@ -161,13 +168,12 @@ class MainWindow(QMainWindow):
         rail = QWidget()
         column = QVBoxLayout(rail)
         column.setContentsMargins(0, 0, 0, 0)
-        group = QButtonGroup(self)
+        self._rail_buttons = QButtonGroup(self)
         for i, title in enumerate(TITLES):
             button = QPushButton(self.tr(title), checkable=True, checked=i == 0)
-            group.addButton(button, i)
+            self._rail_buttons.addButton(button, i)
             column.addWidget(button)
-        group.idClicked.connect(lambda i: self.show_page(TITLES[i]))
-        self.pages.currentChanged.connect(lambda i: group.button(i).setChecked(True))
+        self._rail_buttons.idClicked.connect(lambda i: self.show_page(TITLES[i]))
         column.addStretch(1)
         area = scrolled(rail)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -279,7 +285,9 @@ class MainWindow(QMainWindow):
 
     def show_page(self, title: str) -> None:
         """Bring the page of this title to the front."""
-        self.pages.setCurrentIndex([view.title for view in self.views].index(title))
+        self._view(title)
+        self.pages.setCurrentIndex(list(self._views).index(title))
+        self._rail_buttons.button(TITLES.index(title)).setChecked(True)
 
     def switch_theme(self) -> None:
         """Change between dark and light."""
@@ -377,6 +385,7 @@ class MainWindow(QMainWindow):
 
     def _show_cleared(self) -> None:
         self.ribbon.clear()
+        self.ribbon.set_rounds(self.session.rounds)
         self.timeline.clear()
         self._show_cursor()
 
@@ -387,7 +396,7 @@ class MainWindow(QMainWindow):
         self._show_state()
 
     def _show_rounds(self, rounds: list) -> None:
-        self.ribbon.add_rounds(rounds)
+        self.ribbon.rounds_added()
         self.timeline.add_rounds(rounds)
         self._show_state()
 
@@ -421,7 +430,7 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(geometry)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Begin to build the other pages, once this one can be seen."""
+        """Begin to build the other pages, once this one can be seen and nothing is loading."""
         super().showEvent(event)
         if len(self._views) < len(TITLES):
             self._later.start()
@@ -435,7 +444,7 @@ class MainWindow(QMainWindow):
             dialog.reject()
         self.hide()
         self._later.stop()
-        pages = [view.shutdown() for view in self._views if hasattr(view, "shutdown")]
+        pages = [view.shutdown() for view in self._views.values() if hasattr(view, "shutdown")]
         asked = [asker.close(CLOSE_S) for asker in self._askers]
         self.ended = all([self.session.close(), self._exporter.close(CLOSE_S), *pages, *asked])
         event.accept()

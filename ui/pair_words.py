@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from simulator.catalog import Entry
 from simulator.local.hub import readable
+from simulator.text.glyphs import one_line
 from simulator.text.vocabulary import Diagnosis
 from ui.widgets.model_table import Verdict
 
@@ -129,7 +130,8 @@ def memory_words(parts: dict[str, int | None], free: dict[str, int | None]) -> s
 
 
 def _refused(entry: Entry) -> Verdict:
-    words = (entry.problem or "").replace(f"{entry.path} ", "").replace(f"{entry.path}/", "").rstrip(".")
+    place = one_line(str(entry.path))
+    words = (entry.problem or "").replace(f"{place} ", "").replace(f"{place}/", "").rstrip(".")
     return Verdict(words, entry.problem or "", usable=False, rank=(UNREADABLE,))
 
 

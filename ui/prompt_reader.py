@@ -6,13 +6,14 @@ Knows: when to ask and whose answer counts. Does not know how anything looks. No
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from simulator.loading import Pair
 from simulator.runner import Control, Job, Runner
 from simulator.text.encoding import read, shorten
-from simulator.text.prompts import Prompt
+from simulator.text.prompts import Prompt, read_prompt
 
 PAUSE_MS = 120  # after the last key
 TICK_MS = 16
@@ -24,6 +25,7 @@ class PromptReader(QObject):
 
     found = Signal(object)  # a Reading
     shortened = Signal(object)  # a Prompt
+    opened = Signal(str)  # the text of a file
     failed = Signal(str)  # a sentence
 
     def __init__(self, pair: Pair, new_tokens: int, parent: QObject | None = None) -> None:
@@ -52,6 +54,11 @@ class PromptReader(QObject):
         self._pause.stop()
         self._submit(_shorten_job(self._pair, prompt, tokens))
 
+    def open(self, path: Path) -> None:
+        """Ask for the text of a file, which may lie behind a slow network."""
+        self._pause.stop()
+        self._submit(_open_job(path))
+
     def close(self) -> None:
         """Ask for nothing more."""
         self._pause.stop()
@@ -75,12 +82,20 @@ class PromptReader(QObject):
             if event.error:
                 self.failed.emit(event.error)
             elif event.value is not None:
-                (self.shortened if isinstance(event.value, Prompt) else self.found).emit(event.value)
+                told = {Prompt: self.shortened, str: self.opened}.get(type(event.value), self.found)
+                told.emit(event.value)
 
 
 def _read_job(pair: Pair, prompt: Prompt, new_tokens: int) -> Job:
     def job(control: Control) -> Iterator[object]:
         yield read(pair, prompt, new_tokens)
+
+    return job
+
+
+def _open_job(path: Path) -> Job:
+    def job(control: Control) -> Iterator[object]:
+        yield read_prompt(path)
 
     return job
 

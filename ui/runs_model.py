@@ -20,7 +20,7 @@ from ui.widgets.digits import prob
 
 COLUMNS = ("row", "models", "temperature", "source", "rule", "tokens_per_round", "formula", "correlated", "alpha",
            "speedup", "predicted", "tokens_per_second", "runs", "tokens", "rounds", "stop")  # fmt: skip
-SETTINGS = ("models", "temperature", "source", "rule")  # told once above the table where all rows agree
+SETTINGS = ("models", "temperature", "source", "rule", "stop")  # told once above the table where all rows agree
 TITLES = 24  # characters of a prompt in a row
 
 
@@ -123,7 +123,7 @@ class RunsModel(QAbstractItemModel):
             return self._title(node) if name == "row" else shown(name, node.values[name])
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tip(node, name)
-        if role == Qt.ItemDataRole.TextAlignmentRole and name not in ("row", "stop", *SETTINGS):
+        if role == Qt.ItemDataRole.TextAlignmentRole and name not in ("row", *SETTINGS):
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if role == Qt.ItemDataRole.FontRole and isinstance(node, GroupNode):
             return QFont(theme.text_font(bold=name in ("row", "tokens_per_round", "speedup")))
@@ -136,7 +136,7 @@ class RunsModel(QAbstractItemModel):
             return self._titles()[name]
         if role == Qt.ItemDataRole.ToolTipRole:
             return sentence(name)
-        if role == Qt.ItemDataRole.TextAlignmentRole and name not in ("row", "stop", *SETTINGS):
+        if role == Qt.ItemDataRole.TextAlignmentRole and name not in ("row", *SETTINGS):
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
 

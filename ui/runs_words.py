@@ -28,18 +28,23 @@ class Statement:
     colour: str  # a field of `theme.Theme`
 
 
-def headline(model: RunsModel) -> str:
-    """Return the one sentence that the table comes to."""
+def headline(model: RunsModel, with_pair: bool = True) -> str:
+    """Return the one sentence that the table comes to; `with_pair`: runs can be made now."""
     groups = [g for g in model.groups if g.figures.k and g.figures.tokens_per_round is not None]
     if not groups:
         done = sum(len(g.runs) for g in model.groups)
         if not done:
+            if not with_pair:
+                return translate("Runs", "No finished run yet. A new grid needs models: open a pair, or open a grid.")
             return translate("Runs", "No finished run yet. Let one end on the Stage, or start a grid of runs.")
         return translate("Runs", "{n} plain runs: finish some with drafts to compare them.").format(n=done)
     timed = [g for g in groups if g.figures.speedup is not None]
     if timed:
         best = max(timed, key=lambda g: g.figures.speedup.median)
         text = translate("Runs", "{who} was fastest: {s} plain decoding in the median run{r}{p}.")
+        if best.figures.speedup.median <= 1:
+            text = translate("Runs", "Drafting did not pay: {who}, the least slow, ran at {s} plain decoding in the "
+                             "median run{r}{p}.")  # fmt: skip
         forecast = shown("predicted", best.figures.predicted)
         predicted = translate("Runs", ", {p} by formula").format(p=forecast) if best.figures.predicted else ""
         ratio, ends = best.figures.speedup, ""
@@ -56,7 +61,7 @@ def headline(model: RunsModel) -> str:
 def common(model: RunsModel) -> str:
     """Return the settings that all rows share, in a line."""
     names = {"models": "{v}", "temperature": "T = {v}", "source": translate("Runs", "{v} draft"),
-             "rule": translate("Runs", "{v} rule")}  # fmt: skip
+             "rule": translate("Runs", "{v} rule"), "stop": translate("Runs", "ended by {v}")}  # fmt: skip
     parts = []
     for name, form in names.items():
         values = model.values(name)

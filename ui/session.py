@@ -21,6 +21,7 @@ from simulator.loading import Pair, Progress
 from simulator.measure import Sweep
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.runner import Control, Job, JobEvent, Runner
+from simulator.store import RoundStore
 from simulator.text.encoding import check_prompt
 from simulator.text.prompts import Prompt, as_prompt, suited
 from ui.playback import Playback
@@ -57,7 +58,7 @@ class Session(QObject):
         self.pair: Pair | None = None
         self.config = RunConfig()
         self.prompt = Prompt()
-        self.rounds: list[RoundTrace] = []
+        self.rounds = RoundStore()  # in columns; a slice is what there was at that moment
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
         self.sweep: Sweep | None = None
@@ -199,7 +200,7 @@ class Session(QObject):
             return None
         stop = self.finished.stop if self.finished else StopReason.STOPPED
         notices = self.finished.notices if self.finished else ()
-        return Run(self.started.config, self.started.prompt, tuple(self.rounds), self.started.prefill_ms, stop, notices)
+        return Run(self.started.config, self.started.prompt, self.rounds[:], self.started.prefill_ms, stop, notices)
 
     # --- the display tick ---
 
@@ -309,7 +310,7 @@ class Session(QObject):
     def _start_run(self) -> None:
         assert self.pair is not None
         self._received = 0
-        self._submit(run_job(self.pair, self.prompt, self.config, tuple(self.rounds)))
+        self._submit(run_job(self.pair, self.prompt, self.config, self.rounds[:]))
         self._enter(State.RUNNING)
 
     def _finish(self, finished: RunFinished) -> None:

@@ -5,11 +5,13 @@ Knows: which figure comes from the run, which from the measurement. Does not kno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simulator.measure import MeasuredPoint, Sweep, tokens_per_second
-from simulator.metrics import AcceptanceFigures, from_rounds
+from simulator.measure import MeasuredPoint, Sweep, speed_of
+from simulator.metrics import from_summary
 from simulator.records import RoundTrace
+from simulator.store import summary_of
 from simulator.theory import speedup
 
 
@@ -26,9 +28,10 @@ class StageNumbers:
     without: float | None  # tokens/s
 
 
-def stage_numbers(rounds: list[RoundTrace], k: int, sweep: Sweep | None) -> StageNumbers:
+def stage_numbers(rounds: Sequence[RoundTrace], k: int, sweep: Sweep | None) -> StageNumbers:
     """Return the figures of the rounds shown so far and of the sweep, if there is one."""
-    figures: AcceptanceFigures = from_rounds(rounds)
+    brief = summary_of(rounds)
+    figures = from_summary(brief)
     cost = sweep.cost if sweep else None
     alpha = figures.alpha if figures.alpha is not None else (sweep.figures.alpha if sweep and sweep.figures else None)
     here = point_at(sweep, k)
@@ -42,7 +45,7 @@ def stage_numbers(rounds: list[RoundTrace], k: int, sweep: Sweep | None) -> Stag
         c=cost.c if cost else None,
         speed_measured=here.speedup.median if here else None,
         speed_predicted=predicted,
-        with_speculation=here.tokens_per_second.median if here else tokens_per_second(rounds),
+        with_speculation=here.tokens_per_second.median if here else speed_of(brief),
         without=plain.tokens_per_second.median if plain else None,
     )
 

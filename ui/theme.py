@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QPalette
@@ -66,8 +67,13 @@ def current() -> Theme:
 
 
 def colour(name: str, alpha: float = 1.0) -> QColor:
-    """Return the current theme's colour of that field name, with an opacity in [0, 1]."""
-    result = QColor(getattr(_current, name))
+    """Return the current theme's colour of that field name, with an opacity in [0, 1]; shared, so change a copy."""
+    return _colour(getattr(_current, name), alpha)
+
+
+@lru_cache(maxsize=256)  # asked for some two hundred times a repaint
+def _colour(value: str, alpha: float) -> QColor:
+    result = QColor(value)
     result.setAlphaF(alpha)
     return result
 
@@ -143,19 +149,30 @@ def set_headline(label: QLabel, colour: str = "") -> None:
 
 def text_font(points: float | None = None, bold: bool = False) -> QFont:
     """Return the text face, at the application's size unless given."""
-    font = QFont(["Inter", "DejaVu Sans"])
-    font.setPointSizeF(points or QApplication.font().pointSizeF())
-    font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
-    return font
+    return QFont(face(points or QApplication.font().pointSizeF(), bold)[0])
 
 
 def token_font(points: float | None = None, bold: bool = False) -> QFont:
     """Return the fixed-width face that tokens are set in."""
-    font = QFont(["JetBrains Mono", "DejaVu Sans Mono", "DejaVu Sans"])
-    font.setPointSizeF(points or QApplication.font().pointSizeF())
-    font.setWeight(QFont.Weight.Bold if bold else QFont.Weight.Normal)
-    font.setFeature(QFont.Tag("calt"), 0)  # no ligatures: '<|end|>' must not become two triangles
-    return font
+    return QFont(face(points or QApplication.font().pointSizeF(), bold, is_token=True)[0])
+
+
+@lru_cache(maxsize=64)
+def face(points: float, bold: bool = False, is_token: bool = False) -> tuple[QFont, QFontMetricsF]:
+    """Return a face with its metrics, both shared (change neither): for painting, which asks for dozens a repaint."""
+    font = QFont(["JetBrains Mono", "DejaVu Sans Mono", "DejaVu Sans"] if is_token else ["Inter", "DejaVu Sans"])
+    font.setPointSizeF(points)
+    strong = QFont.Weight.Bold if is_token else QFont.Weight.DemiBold
+    font.setWeight(strong if bold else QFont.Weight.Normal)
+    if is_token:
+        font.setFeature(QFont.Tag("calt"), 0)  # no ligatures: '<|end|>' must not become two triangles
+    return font, QFontMetricsF(font)
+
+
+@lru_cache(maxsize=8192)
+def text_width(text: str, points: float, bold: bool = False, is_token: bool = False) -> float:
+    """Return the width in px of a text in one of the faces; measured once, for the same tokens come again and again."""
+    return face(points, bold, is_token)[1].horizontalAdvance(text)
 
 
 def _palette(theme: Theme) -> QPalette:

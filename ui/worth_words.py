@@ -65,16 +65,16 @@ def headline(outlooks: Mapping[str, Outlook], measured: bool) -> Sentence:
 
 def verdict(source: str, o: Outlook) -> str:
     """Return whether one source pays, with the numbers that decide it."""
-    said = {True: translate("Worth", "{name} pays: alpha {a} against a break-even of {b}; best k {k}, {x} times."),
-            False: translate("Worth", "{name} does not pay: alpha {a} against a break-even of {b}."),
-            None: translate("Worth", "{name} is too close to call: alpha {a}, break-even {b}.")}  # fmt: skip
+    said = {True: translate("Worth", "{name}: alpha {a}, needs {b}; {x}\u00a0× at k\u00a0=\u00a0{k}."),
+            False: translate("Worth", "{name} does not pay: alpha {a}, needs {b}."),
+            None: translate("Worth", "{name}, too close to call: alpha {a}, needs {b}.")}  # fmt: skip
     sign, text = SIGNS[o.pays], said[o.pays]
     if o.break_even is None:
         text = translate("Worth", "{name} cannot pay at these costs, whatever its alpha is (here {a}).")
     b = "" if o.break_even is None else prob(o.break_even)
     text = text.format(name=source_name(source), a=number(o.alpha), b=b, k=o.k, x=f"{o.speedup:.2f}")
     if source == NGRAM:
-        more = translate("Worth", " It finds a match at {hits} % of the positions; elsewhere nothing is drafted.")
+        more = translate("Worth", " A match at {hits} % of the positions.")
         text += more.format(hits=f"{100 * o.hits:.0f}")
     return f"{sign} {text}"
 
@@ -84,8 +84,8 @@ def definitions() -> str:
     return translate(
         "Worth", "alpha: the mean over the positions at which the source drafts of the chance that its token is "
         "accepted: Σ min(p, q) for a sampled draft, p of the proposed token for a deterministic one; ± is the standard "
-        "error, from blocks of neighbouring positions. break-even: the least alpha at which some k up to 16 is no "
-        "slower than not drafting, at the costs below. best k and times: the maximum of the speedup formula, with the "
+        "error, from blocks of neighbouring positions. needs, or break-even: the least alpha at which some k up to 16 "
+        "is no slower than not drafting, at the costs below. × at k: the maximum of the speedup formula, with the "
         "same alpha at each place of a draft (Leviathan et al. 2022, Theorem 3.8). Prompt lookup finds a match where "
         "the last 3 tokens (else 2, else 1) stand earlier in the context; without one the round is a plain one. Within "
         "two standard errors of the break-even it is too close to call."
@@ -112,17 +112,16 @@ def flatness(a: Analysis, found: Findings, costs: Costs) -> str:
     ceiling = outlook(found.p_max, 1.0, costs)
     gain = translate("Worth", "{x} times at best").format(x=f"{ceiling.speedup:.2f}")
     gain = gain if ceiling.k else translate("Worth", "no gain at these costs")
-    text = translate("Worth", "What flatness bounds: a deterministic draft (greedy, prompt lookup), whatever model it "
-                     "comes from, is accepted at E[max p] = {m} at most where it always drafts: {gain}.")  # fmt: skip
+    text = translate("Worth", "Flatness bounds deterministic drafts only (greedy, prompt lookup): accepted at "
+                     "E[max p] = {m} at most where they always draft, {gain}.")  # fmt: skip
     text = text.format(m=number(found.p_max), gain=gain)
     sampled = found.alphas.get(SAMPLED)
     if sampled is None:
-        return text + translate("Worth", " What it does not bound: a sampled draft, which with q = p is always "
-                                "accepted. How well a q can follow p, p alone does not tell.")  # fmt: skip
-    more = translate("Worth", " What it does not bound: a sampled draft, which with q = p is always accepted. Here q "
-                     "follows p to alpha = {a}")  # fmt: skip
+        return text + translate("Worth", " It does not bound a sampled draft, which with q = p is always "
+                                "accepted; how well a q can follow p, p alone does not tell.")  # fmt: skip
+    more = translate("Worth", " A sampled draft, always accepted where q = p, is not bound: here alpha = {a}")
     if sampled.value > found.p_max.value:
-        more += translate("Worth", ", above that ceiling: flat, and yet worth drafting for when drafts are drawn")
+        more += translate("Worth", ", above that ceiling")
     return text + more.format(a=number(sampled)) + "."
 
 

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.exactness.chance import chi_square_tail
-from simulator.theory import correlated_tokens, expected_tokens
+from simulator.theory import beta_moments, correlated_tokens, expected_tokens
 
 FIT_K = 4  # the draft length that a control run fits at
 GRID = 41  # values of mean and of rho in each pass of the search
 PASSES = 6  # each narrows the search to two steps around the best
 TINY = 1e-300
+RHOS = tuple(i / 100 for i in range(1, 100))
 Z = 1.96  # 95 %
 
 FloatArray = NDArray[np.float64]
@@ -98,15 +99,22 @@ class ControlPoint:
     measured: float  # tokens per round
     interval: tuple[float, float] | None  # 95 %, rounds taken as independent; None from one round
     independent: float  # (1 - alpha^(k+1)) / (1 - alpha)
+    start: float  # the same with the acceptance of first positions in the place of alpha
     correlated: float  # sum of E[alpha^i]
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Whether a law fitted at one k foretells the others; errors are means of |foretold / measured - 1| off that k."""
+    """Whether a law fitted at one k foretells the others; errors are means of |foretold / measured - 1| off that k.
+
+    The independent formula stands here twice. Leviathan's alpha is the mean over all prefixes; where a round begins,
+    behind a residual token as a rule, contexts are harder, so the mean of first positions is another number, and it is
+    the one that the Beta law starts from. What correlation alone adds is seen against that second curve.
+    """
 
     fit_k: int
     alpha: float  # of the independent formula: mean sum min(p, q), or accepted / tested where that is not known
+    first: float  # share of rounds at `fit_k` that accepted their first token
     fit: Fit
     points: tuple[ControlPoint, ...]
 
@@ -121,11 +129,27 @@ class Control:
         return self._error([p.correlated for p in self.points])
 
     @property
+    def start_error(self) -> float | None:
+        """Return the mean relative error of the independent formula with the acceptance of first positions."""
+        return self._error([p.start for p in self.points])
+
+    @property
     def noise(self) -> float | None:
         """Return the mean half-width of the measured intervals, relative: errors below it show nothing."""
         others = [(p.interval, p.measured) for p in self.points if p.k != self.fit_k]
         halves = [(interval[1] - interval[0]) / 2 / measured for interval, measured in others if interval]
         return fmean(halves) if halves else None
+
+    @property
+    def telling_rho(self) -> float | None:
+        """Return the correlation from which on the independent formula would miss by more than the noise; None: none.
+
+        If rounds followed the Beta law with the fitted mean and this rho, alpha = accepted / tested at `fit_k` would
+        miss the tokens per round at the other k by as much as the mean half-width of the measured intervals.
+        """
+        ks, noise = [p.k for p in self.points if p.k != self.fit_k], self.noise
+        found = (rho for rho in RHOS if noise and _missed(self.fit.mean, rho, self.fit_k, ks) > noise)
+        return next(found, None) if ks else None
 
     def _error(self, foretold: Sequence[float]) -> float | None:
         errors = [abs(f / p.measured - 1) for f, p in zip(foretold, self.points, strict=True) if p.k != self.fit_k]
@@ -141,14 +165,22 @@ def control(full: Mapping[int, Sequence[int]], fit_k: int = FIT_K, alpha: float 
     fit = fit_beta({fit_k: full[fit_k]}) if fit_k in full else None
     if fit is None:
         return None
-    alpha = fit.alpha if alpha is None else min(1.0, alpha)
+    alpha, first = fit.alpha if alpha is None else min(1.0, alpha), 1 - full[fit_k][0] / sum(full[fit_k])
     rows = ((k, np.asarray(row, np.float64)) for k, row in sorted(full.items()) if k and sum(row))
-    return Control(fit_k, alpha, fit, tuple(_point(k, row, alpha, fit) for k, row in rows))
+    return Control(fit_k, alpha, first, fit, tuple(_point(k, row, alpha, first, fit) for k, row in rows))
 
 
-def _point(k: int, row: FloatArray, alpha: float, fit: Fit) -> ControlPoint:
+def _point(k: int, row: FloatArray, alpha: float, first: float, fit: Fit) -> ControlPoint:
     n, tokens = float(row.sum()), 1.0 + np.arange(k + 1)
     mean = float(row @ tokens) / n
     half = Z * float(np.sqrt(row @ (tokens - mean) ** 2 / max(1.0, n - 1) / n))
     interval = (mean - half, mean + half) if n > 1 else None
-    return ControlPoint(k, int(n), mean, interval, expected_tokens(alpha, k), fit.tokens(k))
+    laws = expected_tokens(alpha, k), expected_tokens(first, k), fit.tokens(k)
+    return ControlPoint(k, int(n), mean, interval, *laws)
+
+
+def _missed(mean: float, rho: float, fit_k: int, ks: Sequence[int]) -> float:
+    """Return the mean relative error, at these k, of constant alpha = accepted / tested of Beta rounds at `fit_k`."""
+    survival = beta_moments(mean, rho, fit_k)
+    alpha = float(survival[1:].sum() / survival[:-1].sum())
+    return fmean(abs(expected_tokens(alpha, k) / correlated_tokens(mean, rho, k) - 1) for k in ks)

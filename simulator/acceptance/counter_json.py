@@ -45,6 +45,9 @@ KEYS: dict[str, dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 SHARED = {"completion_tokens", "num_draft_tokens", "rounds", "drafted", "accepted", "emitted", "k"}  # name no engine
 PRINTED = ("tau_counters", "acceptance_length", "draft_acceptance_rate")
+_PAIR = re.compile(  # possessive throughout, so that no text takes quadratic time
+    r"(?<!\w)([A-Za-z_]\w*+)[\"']?\s*+[:=]\s*+(\[[^\]:=]*+\]|[^\s,;:={}\[\]]++(?!\s*+[:=]))"
+)
 LISTS = ("histogram", "accepted_each", "drafted_each")
 
 
@@ -64,7 +67,7 @@ def _objects(text: str) -> Iterator[Any]:
         yield from (v for v in lines if isinstance(v, dict | list))
         return
     pairs: dict[str, Any] = {}
-    for name, shown in re.findall(r"([A-Za-z_]\w*)[\"']?\s*[:=]\s*(\[[^\]]*\]|[^\s,;:={}\[\]]++(?!\s*[:=]))", text):
+    for name, shown in _PAIR.findall(text):
         if name in pairs and name in _ALL:
             raise UserError(f"The text holds {name} twice: paste one request at a time, or as JSON.")
         pairs[name] = shown if (v := _literal(shown.strip("\"'"))) is None else v
@@ -137,7 +140,7 @@ def _counts(engine: str, fields: Mapping[str, Any]) -> Counts:
 
 
 def _list(name: str, value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, list | tuple) or not value:
         raise UserError(f"{name} must be a list of counts, not {str(value)[:40]}.")
     return tuple(whole(f"{name}[{i}]", v) for i, v in enumerate(value))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from simulator.acceptance.counters import Counts, whole
+from simulator.acceptance.counters import Counts, number, whole
 from simulator.errors import UserError
 
 _METRIC = re.compile(
@@ -17,9 +17,10 @@ _METRIC = re.compile(
     r"(?![a-z_])\s*(\{[^}]*\})?\s*[|,:=]?\s*([^\s|]+)",
     re.M,
 )
-_NUMBER = r"([-+\w.]+)"
+_NUMBER = r"([-+\w.]++(?:,\d+)?)"  # with a decimal comma too, so that it is refused and not cut
+_GAP = ".{0,300}?"  # between two figures of a line: bounded, so that no text takes quadratic time
 _VLLM = re.compile(
-    rf"Mean acceptance length: {_NUMBER}.*?Accepted: {_NUMBER} tokens, Drafted: {_NUMBER} tokens"
+    rf"Mean acceptance length: {_NUMBER}{_GAP}Accepted: {_NUMBER} tokens, Drafted: {_NUMBER} tokens"
     r"(?:, Per-position acceptance rate: ([\d., ]+?))?(?:, Avg|\s*$)",
     re.M,
 )
@@ -29,7 +30,7 @@ _LLAMA = re.compile(
 )
 _SGLANG = re.compile(rf"accept len: {_NUMBER},(?: accept rate: {_NUMBER},)?")
 _SGLANG_GAUGE = re.compile(r"^\W*sglang:spec_accept_(length|rate)(?:\{[^}]*\})?\s*[|,:=]?\s*([^\s|]+)", re.M)
-_LLAMA_TOTALS = re.compile(r"#gen drafts =\s*(\d+).*?#gen tokens =\s*(\d+), #acc tokens =\s*(\d+)")
+_LLAMA_TOTALS = re.compile(rf"#gen drafts =\s*(\d+){_GAP}#gen tokens =\s*(\d+), #acc tokens =\s*(\d+)")
 
 
 def read_lines(text: str) -> list[Counts]:
@@ -141,15 +142,12 @@ def _only_passes(rates: tuple[float, ...], rounds: int, accepted: int) -> tuple[
 def _rates(text: str | None) -> tuple[float, ...]:
     rates = tuple(_float("acceptance rate per position", part) for part in (text or "").split(",") if part.strip())
     if any(rate > 1 for rate in rates):
-        raise UserError(f"A rate per position is {max(rates):g}, but no rate can exceed 1: check what was copied.")
+        raise UserError(
+            f"A rate per position is {max(rates):g}, but no rate can exceed 1: check what was copied, and write "
+            "decimals with a point."
+        )
     return rates
 
 
 def _float(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UserError(f"{name} is {text.strip()}, which is no number: check what was copied.")
-    return value
+    return number(name, text.strip())

@@ -7,14 +7,17 @@ Does not know: how they are written (`counter_json`, `counter_lines`), which fig
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simulator.acceptance.body import Acceptance, Step, derived, histogram_of, of_counts, steps_of
+from simulator.acceptance.pooling import merged
 from simulator.errors import UserError
 
-LIMIT = 4_000_000  # characters; a scrape has some 100,000
+LIMIT = 1_000_000  # characters; a scrape has some 100,000
+MOST = 10**15  # more than any engine can have counted; beyond it a float is no longer exact
 
 CANNOT = {
     "vLLM": "vLLM counts only rounds that drafted, and no tokens of the text, so undrafted rounds, the emitted tokens "
@@ -54,12 +57,16 @@ def read_counters(text: str) -> Acceptance:
     """
     from simulator.acceptance.counter_json import read_json
     from simulator.acceptance.counter_lines import read_lines
+    from simulator.acceptance.rounds_csv import read_table
 
     if not text.strip():
         raise UserError("Nothing was pasted: copy the engine's counters or its log line here.")
     if len(text) > LIMIT:
         raise UserError(f"The text has {len(text):,} characters: paste the counters only.")
-    found = read_lines(text) or read_json(text)
+    if (table := read_table(text)) is not None:
+        return table
+    lines, objects = read_lines(text), read_json(text)
+    found = [*lines, *objects]
     if not found:
         raise UserError(
             "No counters of vLLM, SGLang, llama.cpp or LM Studio were found in the text: paste the metrics page, the "
@@ -68,26 +75,20 @@ def read_counters(text: str) -> Acceptance:
     engines = sorted({each.engine for each in found})
     if len(engines) > 1:
         raise UserError(f"The text holds counters of {' and '.join(engines)}: paste one engine's at a time.")
-    return account(pooled(found))
+    if lines and objects:
+        raise UserError("The text holds lines and JSON, which may count the same rounds twice: paste one of them.")
+    return _pooled([account(each) for each in found], {each.k for each in found})
 
 
-def pooled(counts: Sequence[Counts]) -> Counts:
-    """Return the sum of several requests; a count that one of them lacks is lacking in the sum."""
-    if len(counts) == 1:
-        return counts[0]
-    first = counts[0]
-    sums = {name: _sum([getattr(c, name) for c in counts]) for name in ("rounds", "drafted", "accepted", "emitted")}
-    ks = {c.k for c in counts}
-    same = len(ks) == 1
-    every = [c.each for c in counts]
-    return replace(
-        first, rounds=sums["rounds"], drafted=sums["drafted"], accepted=sums["accepted"], emitted=sums["emitted"],
-        k=ks.pop() if same else None,
-        passed=_added([c.passed for c in counts]) if same else None,
-        histogram=_added([c.histogram for c in counts]) if same or None in ks else None,
-        each=tuple(row for rows in every if rows for row in rows) if all(rows is not None for rows in every) else None,
-        printed={}, notes=(*dict.fromkeys(n for c in counts for n in c.notes), f"{len(counts)} requests are pooled."),
-    )  # fmt: skip
+def _pooled(parts: Sequence[Acceptance], ks: set[int | None]) -> Acceptance:
+    """Return several requests of one engine as one, by their counts; what one of them lacks is lacking in the sum."""
+    whole_of_it = merged(parts[0].source, parts)
+    if len(parts) == 1:
+        return whole_of_it
+    notes = [f"{len(parts)} requests are pooled."]
+    if len(known := sorted(k for k in ks if k is not None)) > 1:
+        notes.append(f"Their draft lengths differ ({', '.join(map(str, known))}).")
+    return replace(whole_of_it, notes=(*notes, *whole_of_it.notes))
 
 
 def account(c: Counts) -> Acceptance:
@@ -167,24 +168,13 @@ def _same(what: str, stated: int | None, counted: int) -> None:
         raise UserError(f"The text states {stated} {what}, but its parts add up to {counted}: check what was copied.")
 
 
-def _sum(values: Sequence[int | None]) -> int | None:
-    known = [v for v in values if v is not None]
-    return sum(known) if len(known) == len(values) else None
-
-
-def _added(rows: Sequence[tuple[int, ...] | None]) -> tuple[int, ...] | None:
-    """Return the sum of rows of counts, short ones padded; None where one is missing."""
-    known = [row for row in rows if row is not None]
-    if len(known) < len(rows):
-        return None
-    return tuple(sum(row[i] for row in known if i < len(row)) for i in range(max(map(len, known), default=0)))
-
-
 def whole(name: str, value: Any) -> int:
     """Return a count, also one written as 12.0 or "12"; `UserError` for anything else."""
     n = number(name, value)
     if n < 0 or n != int(n):
-        raise UserError(f"{name} is {value}, but it must be a whole number of at least 0.")
+        raise UserError(f"{name} is {str(value)[:40]}, but it must be a whole number of at least 0.")
+    if n > MOST:
+        raise UserError(f"{name} is {str(value)[:40]}, more than can have been counted: check what was copied.")
     return int(n)
 
 
@@ -192,8 +182,10 @@ def number(name: str, value: Any) -> float:
     """Return a finite number; `UserError` for anything else."""
     try:
         n = float(value) if not isinstance(value, bool) else math.nan
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         n = math.nan
     if not math.isfinite(n):
+        if re.fullmatch(r"[-+]?\d+(,\d+)+(\.\d+)?", str(value).strip()):
+            raise UserError(f"{name} is {str(value)[:40]}: write it without a comma, and decimals with a point.")
         raise UserError(f"{name} is {str(value)[:40]}, which is no number: check what was copied.")
     return n

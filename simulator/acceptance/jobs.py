@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.body import Acceptance, of_runs
 from simulator.acceptance.correlation import FIT_K, Control, control
+from simulator.acceptance.counters import read_counters
 from simulator.acceptance.pooling import merged
 from simulator.acceptance.rounds_csv import read_csv
 from simulator.acceptance.truncated import Truncation, frequency_order, pooled, truncate
@@ -28,7 +29,7 @@ from simulator.text.prompts import Prompt, as_prompt, presets
 from simulator.trace import load_trace
 
 CONTROL_KS = tuple(range(1, 9))
-CONTROL_PROMPTS, CONTROL_SEEDS, CONTROL_TOKENS = 4, 3, 96
+CONTROL_PROMPTS, CONTROL_SEEDS, CONTROL_TOKENS = 6, 2, 192  # many contexts: acceptance differs between them
 ROWS = 16  # positions a pass: full rows of p and q, 2 x 16 x vocabulary in float32
 POSITIONS = 96  # of the newest text; more would not move a mean that one reads to two digits
 
@@ -46,6 +47,15 @@ def open_job(paths: Sequence[Path]) -> Job:
 
     def job(job_control: JobControl) -> Iterator[Any]:
         yield opened(paths, job_control)
+
+    return job
+
+
+def counters_job(text: str) -> Job:
+    """Read pasted counters; yields one `Acceptance`. `UserError` for a text that holds none."""
+
+    def job(_control: JobControl) -> Iterator[Any]:
+        yield read_counters(text)
 
     return job
 
@@ -79,7 +89,7 @@ class ControlAnswer:
 def control_job(pair: Pair, prompt: Prompt | str, config: RunConfig) -> Job:
     """Run the same prompts at every k and foretell each from k = 4; yields Progress and at last a `Control` or None.
 
-    The prompts are the one at hand and presets up to four, three seeds each; a warm-up is not needed, nothing is timed.
+    The prompts are the one at hand and presets up to six, two seeds each; a warm-up is not needed, nothing is timed.
     """
 
     def job(job_control: JobControl) -> Iterator[Any]:

@@ -59,11 +59,37 @@ def read_csv(path: Path | str) -> Acceptance:
         raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _read(path: Path, file: Iterator[str]) -> Acceptance:
-    header = next(iter(file), "")
-    comma = max(",;\t", key=header.count)
-    names = [name.strip() for name in next(csv.reader([header], delimiter=comma), [])]
+def read_table(text: str) -> Acceptance | None:
+    """Return the figures of a pasted table; None where its first line does not name accepted and drafted columns."""
+    lines = text.removeprefix("\ufeff").strip().splitlines()
+    names = {name.lower() for name in _header(lines[0])[1]} if lines else set()
+    if len(lines) < 2 or not (names >= set(OURS) or (names & ACCEPTED and names & DRAFTED)):
+        return None
+    try:
+        return _read("The pasted table", iter(lines))
+    except csv.Error as error:
+        raise UserError(f"The pasted table is no readable CSV: {error}.") from error
+
+
+def _header(line: str) -> tuple[str, list[str]]:
+    """Return the separator, and the names that it separates."""
+    comma = max(",;\t", key=line.count)
+    try:
+        return comma, [name.strip() for name in next(csv.reader([line], delimiter=comma), [])]
+    except csv.Error:
+        return comma, []
+
+
+def _read(path: Path | str, file: Iterator[str]) -> Acceptance:
+    comma, names = _header(next(iter(file), ""))
     rows = csv.reader(file, delimiter=comma)
+    try:
+        return _told(path, names, rows)
+    except UserError as error:
+        raise error if str(error).startswith(str(path)) else UserError(f"{path}: {error}") from error
+
+
+def _told(path: Path | str, names: Sequence[str], rows: Iterator[list[str]]) -> Acceptance:
     if set(OURS) <= set(names):
         return _ours(path, names, rows)
     plain = [next((n for n in names if n.lower() in known), None) for known in (ACCEPTED, DRAFTED, EMITTED)]
@@ -76,7 +102,7 @@ def _read(path: Path, file: Iterator[str]) -> Acceptance:
 
 
 def _plain(
-    path: Path, names: Sequence[str], rows: Iterator[list[str]], accepted: str, drafted: str, emitted: str | None
+    path: Path | str, names: Sequence[str], rows: Iterator[list[str]], accepted: str, drafted: str, emitted: str | None
 ) -> Acceptance:
     judged, total = [], 0
     for line, row in _dicts(path, names, rows):
@@ -89,10 +115,10 @@ def _plain(
     note = "The table has no probabilities, so alpha as sum min(p, q) is not in it; one row is taken for one round."
     longest = max(d for d, _, _ in judged)  # the table says no k, so the longest draft is taken for it
     full = {longest: histogram_of(row for row in judged if row[0] == longest)} if longest else {}
-    return of_counts(path.name, judged, total if emitted else None, notes=(note,), full=full)
+    return of_counts(_name(path), judged, total if emitted else None, notes=(note,), full=full)
 
 
-def _ours(path: Path, names: Sequence[str], rows: Iterator[list[str]]) -> Acceptance:
+def _ours(path: Path | str, names: Sequence[str], rows: Iterator[list[str]]) -> Acceptance:
     sums = _Sums()
     for line, row in _dicts(path, names, rows):
         _take(path, line, row, sums)
@@ -102,13 +128,10 @@ def _ours(path: Path, names: Sequence[str], rows: Iterator[list[str]]) -> Accept
     agreement = agreement_of(sums.overlaps, sum(r.accepted for r in kept)) if sums.complete and sums.overlaps else None
     single = tuple(fmean(sums.by_position[i]) for i in sorted(sums.by_position)) if sums.complete else ()
     full, alphas = _full(sums)
-    try:
-        return of_counts(
-            path.name, judged, sum(r.emitted for r in kept), alpha=fmean(sums.overlaps) if agreement else None,
-            agreement=agreement, rules=tuple(sorted(sums.rules)), single=single, full=full, alphas=alphas,
-        )  # fmt: skip
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+    return of_counts(
+        _name(path), judged, sum(r.emitted for r in kept), alpha=fmean(sums.overlaps) if agreement else None,
+        agreement=agreement, rules=tuple(sorted(sums.rules)), single=single, full=full, alphas=alphas,
+    )  # fmt: skip
 
 
 def _full(sums: _Sums) -> tuple[dict[int, tuple[int, ...]], dict[int, float]]:
@@ -125,7 +148,7 @@ def _full(sums: _Sums) -> tuple[dict[int, tuple[int, ...]], dict[int, float]]:
     return full, alphas
 
 
-def _take(path: Path, line: int, row: dict[str, str], sums: _Sums) -> None:
+def _take(path: Path | str, line: int, row: dict[str, str], sums: _Sums) -> None:
     """Count one row of SpecScope's own layout."""
     verdict, kind = row["verdict"].strip(), row["kind"].strip()
     if verdict not in VERDICTS or (kind == "draft") == (verdict == "emitted"):
@@ -150,7 +173,7 @@ def _take(path: Path, line: int, row: dict[str, str], sums: _Sums) -> None:
         place.overlaps.append(value)
 
 
-def _dicts(path: Path, names: Sequence[str], rows: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, str]]]:
+def _dicts(path: Path | str, names: Sequence[str], rows: Iterator[list[str]]) -> Iterator[tuple[int, dict[str, str]]]:
     for line, row in enumerate(rows, 2):
         if not row or not any(cell.strip() for cell in row):
             continue
@@ -161,14 +184,14 @@ def _dicts(path: Path, names: Sequence[str], rows: Iterator[list[str]]) -> Itera
         yield line, dict(zip(names, row, strict=True))
 
 
-def _whole(path: Path, line: int, name: str, cell: str) -> int:
+def _whole(path: Path | str, line: int, name: str, cell: str) -> int:
     try:
         return whole(name, cell.strip())
     except UserError as error:
         raise UserError(f"{path}, line {line}: {error}") from error
 
 
-def _share(path: Path, line: int, name: str, cell: str) -> float:
+def _share(path: Path | str, line: int, name: str, cell: str) -> float:
     try:
         value = float(cell)
     except ValueError:
@@ -178,6 +201,10 @@ def _share(path: Path, line: int, name: str, cell: str) -> float:
     return min(1.0, max(0.0, value))
 
 
-def _some(path: Path, rounds: Sequence[object]) -> None:
+def _name(path: Path | str) -> str:
+    return path.name if isinstance(path, Path) else "pasted table"
+
+
+def _some(path: Path | str, rounds: Sequence[object]) -> None:
     if not rounds:
         raise UserError(f"{path} holds no rounds: choose a CSV of a run that emitted at least one token.")

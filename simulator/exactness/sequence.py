@@ -122,7 +122,7 @@ class Divergence:
     speculative: int | None = None  # token ids at that place
     plain: int | None = None
     margin: float | None = None  # between the two largest logits there
-    noise: float | None = None  # how far these logits move when a pass reads k + 1 tokens, not one
+    noise: float | None = None  # how far these logits move when a pass reads several tokens, not one
 
     @property
     def tie(self) -> bool:
@@ -142,22 +142,42 @@ def compare_greedy(
     n = config.max_new_tokens
     drafted = _first(speculate(target, source, prompt, config, checkpoint=checkpoint), n)
     plain = _first(autoregress(target, prompt, config, checkpoint=checkpoint), n)
-    at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(drafted, plain, strict=False)))
-    if at == min(len(drafted), len(plain)):
+    return divergence(target, prompt, drafted, plain, config.k + 1, checkpoint)
+
+
+def divergence(
+    target: LanguageModel, prompt: Sequence[int], speculative: Text, plain: Text, width: int,
+    checkpoint: Checkpoint = no_checkpoint,
+) -> Divergence:  # fmt: skip
+    """Return where two greedy texts behind one prompt first differ; `width`: tokens that a verify pass reads."""
+    at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(speculative, plain, strict=False)))
+    if at == min(len(speculative), len(plain)):
         return Divergence(at)
-    margin, noise = _margin(target, [*prompt, *plain[:at]], config.k + 1, checkpoint)
-    return Divergence(at + 1, at, drafted[at], plain[at], margin, noise)
+    margin, noise = _margin(target, [*prompt, *plain[:at]], width, checkpoint)
+    return Divergence(at + 1, at, speculative[at], plain[at], margin, noise)
 
 
 def _margin(target: LanguageModel, text: Sequence[int], width: int, checkpoint: Checkpoint) -> tuple[float, float]:
-    """Return how far apart the two largest logits behind the text are, and how far a pass of `width` moves them."""
+    """Return how far apart the two largest logits behind the text are, and how far passes of up to `width` move them.
+
+    All widths, for a token is judged at any place of a verify pass; at least one step of the logits' dtype, for passes
+    may round alike by luck and the caches of the two texts differ too.
+    """
+    import torch
+
     target.reset()
     for token in text[:-1]:
         checkpoint()
         target.extend([token], keep=1)
-    single = target.extend(text[-1:], keep=1)[0].double().cpu().numpy()
+    logits = target.extend(text[-1:], keep=1)[0]
+    single = logits.double().cpu().numpy()
     target.reset()
     prefill(target, text[:-width], checkpoint)
-    whole = target.extend(text[-width:], keep=1)[0].double().cpu().numpy()
     first, second = np.argsort(-single, kind="stable")[:2]
-    return float(single[first] - single[second]), float(np.abs(single - whole)[[first, second]].max())
+    noise = float(torch.finfo(logits.dtype).eps * abs(single[second]))
+    for n in range(min(width, len(text)), 1, -1):
+        checkpoint()
+        target.rollback(max(0, target.length - (len(text) - n)))
+        whole = target.extend(text[-n:], keep=1)[0].double().cpu().numpy()
+        noise = max(noise, float(np.abs(single - whole)[[first, second]].max()))
+    return float(single[first] - single[second]), noise

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simulator.grids.grid import PLAIN, Setting
-from simulator.records import Run, Sampling, StopReason, Verdict
+from simulator.records import Run, Sampling, StopReason
+from simulator.store import parts_of, summary_of
 from simulator.text.prompts import Prompt
 from simulator.text.token_text import StreamText, TokenTexts
 
@@ -81,14 +82,17 @@ def brief_of(
     """Return the run in brief; probabilities keep 7 decimals (they were float32), times a tenth of a microsecond."""
     stream = StreamText(texts, run.prompt)
     stream.push(*run.tokens)
-    c, rounds = run.config, run.rounds
+    c, brief = run.config, summary_of(run.rounds)
     source, rule = (c.source, c.rule) if c.k else (PLAIN, PLAIN)
-    tested = (p for r in rounds for p in r.positions if p.drafted and p.drafted.verdict is not Verdict.DISCARDED)
-    overlaps = tuple(round(float(p.shape.overlap), 7) for p in tested if p.shape and p.shape.overlap is not None)
+    kept = (overlaps[tested] for _, overlaps, tested in (part.overlaps() for part in parts_of(run.rounds)))
+    overlaps = tuple(round(o, 7) for row in kept for o in row.tolist() if o == o)
+    drafted, accepted, emitted = (tuple(brief[name].tolist()) for name in ("drafted", "accepted", "emitted"))
+    draft_ms, verify_ms, round_ms = (
+        tuple(round(ms, 4) for ms in brief[name].tolist()) for name in ("draft_ms", "verify_ms", "round_ms")
+    )
     return Brief(
         Setting(prompt_index, c.seed, c.sampling.temperature, source, rule, c.k), models, prompt,
         c.sampling, c.max_new_tokens, sitting, run.stop, run.notices, round(run.prefill_ms, 4), run.tokens,
-        tuple(texts.label(t) for t in run.tokens), stream.shown, tuple(r.drafted for r in rounds),
-        tuple(r.accepted for r in rounds), tuple(len(r.emitted) for r in rounds), overlaps,
-        *(tuple(round(getattr(r, name), 4) for r in rounds) for name in ("draft_ms", "verify_ms", "round_ms")),
+        tuple(texts.label(t) for t in run.tokens), stream.shown, drafted, accepted, emitted, overlaps,
+        draft_ms, verify_ms, round_ms,
     )  # fmt: skip

@@ -6,12 +6,12 @@ Applies nothing: what a run samples with is its `Sampling` and nothing else.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from simulator.catalog import Entry
 from simulator.errors import UserError
+from simulator.local.folder_files import read_json
 from simulator.local.gguf_files import read_header
 from simulator.parameters import PARAMETERS, check
 from simulator.records import Sampling
@@ -39,7 +39,7 @@ class Suggestion:
 
 def suggested_sampling(entry: Entry) -> Suggestion | None:
     """Return what the entry's files suggest beyond plain sampling, None where they suggest nothing."""
-    wishes = _from_gguf(entry) if entry.weights == "gguf" else _from_json(entry)
+    wishes = _from_gguf(entry) if entry.weights == "gguf" else read_json(entry.path / "generation_config.json")
     if wishes.get("do_sample") is False:  # "greedy" is what `generate` makes of that, whatever else is written there
         wishes = {k: v for k, v in wishes.items() if k not in FILTERS} | {"temperature": 0}
     values, wrong = {}, []
@@ -78,14 +78,6 @@ def _left_out(entry: Entry, others: list[str], wrong: list[str]) -> str:
 
 def _short(value: Any) -> str:
     return f"{len(value)} entries" if isinstance(value, (list, dict)) else f"{value!r:.40}"
-
-
-def _from_json(entry: Entry) -> dict[str, Any]:
-    try:
-        found = json.loads((entry.path / "generation_config.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _from_gguf(entry: Entry) -> dict[str, Any]:

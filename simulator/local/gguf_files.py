@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import re
 import struct
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -30,6 +31,7 @@ BLOCKS = {
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
 MOST_DIMENSIONS = 4
+SHORT = 1024  # values of an array; one of each layer is shorter, tokens and merges are longer
 TOKENS, TOKEN_KINDS = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 SPELLED_OUT = (3, 4)  # kinds of tokens that stand for just what they spell: control and user-defined ones
 
@@ -47,7 +49,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A file's metadata (arrays longer than 64 only as their lengths, in `lengths`) and its tensors."""
+    """A file's metadata (arrays longer than SHORT only as their lengths, in `lengths`) and its tensors."""
 
     metadata: dict[str, Any]
     lengths: dict[str, int]
@@ -72,6 +74,8 @@ class Header:
 def read_header(file: Path) -> Header:
     """Return the header of a GGUF file. Raise ValueError with a sentence where it is damaged, OSError as it comes."""
     stat = file.stat()
+    if not file.is_file():  # a pipe would be waited for
+        raise ValueError(f"{file} is no file: copy it again.")
     return _read(file, stat.st_size, stat.st_mtime_ns)
 
 
@@ -98,7 +102,20 @@ def gguf_problem(file: Path, header: Header) -> str | None:
         return f"{file} holds no token embedding: it is no language model, or not all of one."
     if not header.lengths.get(TOKENS):
         return f"{file} has no tokenizer inside: choose a file with one."
-    return None
+    return _scaled_positions(file, header)
+
+
+def _scaled_positions(file: Path, header: Header) -> str | None:
+    """Return the sentence on a stretched context, which transformers reads from no file but gpt-oss' own."""
+    keys = ("rope.scaling.factor", "rope.scale_linear")
+    factors = {key: header.metadata.get(f"{header.architecture}.{key}", 1) for key in keys}
+    key = next((key for key, factor in factors.items() if factor not in (0, 1)), None)
+    if key is None or header.architecture == "gpt-oss":
+        return None
+    return (
+        f"{file} stretches its positions ({key} = {factors[key]:g}), which transformers does not read from GGUF: "
+        "its text would be another. Choose the model as safetensors."
+    )
 
 
 def _bytes_of(entry: str, kind: int, byte_level: bool) -> bytes:
@@ -131,14 +148,14 @@ class _Reader:
     def __init__(self, data: mmap.mmap, file: Path) -> None:
         self._data, self._file, self._at = data, file, 4
 
-    def header(self, wanted: set[str] | None = None) -> Header:
+    def header(self, wanted: Container[str] = ()) -> Header:
         """Return the header; arrays named in `wanted` whole."""
         try:
-            return self._header(wanted or set())
+            return self._header(wanted)
         except (struct.error, UnicodeDecodeError, OverflowError) as error:
             raise ValueError(f"{self._file} is cut off or its header is damaged: copy it again.") from error
 
-    def _header(self, wanted: set[str]) -> Header:
+    def _header(self, wanted: Container[str]) -> Header:
         version, count, pairs = self._unpack("<IQQ")
         if version not in (2, 3):
             raise ValueError(f"{self._file} is GGUF version {version}; SpecScope reads 2 and 3: convert it anew.")
@@ -196,7 +213,7 @@ class _Reader:
         if kind != ARRAY:
             raise ValueError(f"{self._file} has a value of the unknown type {kind}: copy it again.")
         inner, length = self._unpack("<IQ")
-        whole = whole or length <= 64
+        whole = whole or length <= SHORT
         if inner in NUMBERS:
             self._need(length * struct.calcsize("<" + NUMBERS[inner]))
             if whole:

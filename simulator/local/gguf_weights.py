@@ -6,6 +6,7 @@ Knows transformers' tables of GGUF names and the `gguf` package's arithmetic. Re
 from __future__ import annotations
 
 from collections.abc import Generator
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,13 @@ import numpy as np
 from simulator.drafts.base import Checkpoint
 from simulator.errors import UserError
 from simulator.local.gguf_files import Tensor, read_header
+from simulator.local.gguf_headers import quick_headers
 from simulator.local.weights import Step, check_finite
 
 if TYPE_CHECKING:
     import torch
 
+WIDE = 1 << 14  # bytes of a row that are worth a call
 ROPE = "rope_freqs.weight"  # factors of the rotary frequencies
 
 
@@ -35,7 +38,8 @@ def read_gguf_weights(
 
     header = read_header(file)
     processor = TENSOR_PROCESSORS.get(header.architecture, TensorProcessor)(config=model.config.to_dict())
-    names = get_gguf_hf_weights_map(model, processor)
+    with quick_headers():
+        names = get_gguf_hf_weights_map(model, processor)
     made: dict[str, torch.Tensor] = {}
     parsed = {"tensors": made}  # where the experts' processors put what they join
     data = np.memmap(file, np.uint8, "r")
@@ -60,8 +64,11 @@ def _numbers(data: np.ndarray[Any, Any], tensor: Tensor) -> np.ndarray[Any, Any]
     from gguf import GGMLQuantizationType, dequantize
 
     raw = data[tensor.start : tensor.start + tensor.size]
+    rows = prod(tensor.shape[:-1])
+    while rows % 2 == 0 and len(raw) // rows < WIDE:  # blocks stand alone, and the package takes 16 rows at a time
+        rows //= 2
     with np.errstate(all="ignore"):  # damaged scales overflow; what comes out is looked at
-        result = dequantize(raw.reshape(*tensor.shape[:-1], -1), GGMLQuantizationType(tensor.kind))
+        result = dequantize(raw.reshape(rows, -1), GGMLQuantizationType(tensor.kind))
     numbers: np.ndarray[Any, Any] = np.asarray(result, np.float32).reshape(tensor.shape)
     return numbers
 

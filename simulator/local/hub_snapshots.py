@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.local.model_files import folder_problem, gguf_files
+from simulator.local.model_files import gguf_files
+from simulator.local.obstacles import folder_problem
 
 PREFIX = "models--"
 

@@ -6,37 +6,46 @@ from safetensors and GGUF only. Does not know pairs or tokenizers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from simulator.catalog import Entry, safetensors_header
-from simulator.drafts.base import Checkpoint
+from simulator.drafts.base import Checkpoint, no_checkpoint
 from simulator.engine import Stopped
 from simulator.errors import UserError
+from simulator.local.devices import reason
+from simulator.local.folder_files import read_json, weight_files
 from simulator.local.gguf_files import read_header
+from simulator.local.gguf_headers import quick_headers
+from simulator.local.load_small import load_small
 from simulator.local.memory import ran_out
-from simulator.local.model_files import weight_files
-from simulator.local.weights import Step, detach_from_files, hashed_files, read_and_hash, read_safetensors
+from simulator.local.weights import Step, detach_from_files, hashed_files, move, read_and_hash, read_safetensors
 from simulator.text.tokens import MAP_BUFFERS
 
 if TYPE_CHECKING:
     import torch
 
-LONGEST = 240  # characters of a library's own words
 READ = 0.5  # the share of a load that reading and hashing the files counts as
 
 
-def load_model(entry: Entry, device: str, dtype: str, checkpoint: Checkpoint) -> Generator[Step, None, tuple[Any, str]]:
-    """Yield steps; return the transformers model on its device and the SHA-256 of its files.
+def load_model(
+    entry: Entry, device: str, dtype: str, checkpoint: Checkpoint
+) -> Generator[Step, None, tuple[Any, list[int], str]]:
+    """Yield steps; return the decoder on its device, the end tokens it declares and the SHA-256 of its files.
 
     Raise `UserError` with one sentence for anything that keeps the model from being loaded just as it was saved.
     """
     try:
         digest = yield from _scaled(read_and_hash(hashed_files(entry.path), checkpoint), 0, READ)
+        small = load_small(entry, device, dtype, checkpoint, lambda: _last(_model(entry, dtype, no_checkpoint)))
+        if small is not None:
+            return small, _ends(_declared_ends(entry, read_json(entry.path / "config.json")), small.vocab), digest
         model = yield from _scaled(_model(entry, dtype, checkpoint), READ, 1)
-        checkpoint()
-        return model.to(device), digest
+        from simulator.models.llama import decoder_for
+
+        ends = list(model.generation_config.eos_token_id or [])
+        return decoder_for(move(model, device, checkpoint), entry.name, checkpoint), ends, digest
     except (UserError, Stopped):
         raise
     except Exception as error:
@@ -50,28 +59,25 @@ def load_model(entry: Entry, device: str, dtype: str, checkpoint: Checkpoint) ->
         ) from error
 
 
-def reason(error: BaseException) -> str:
-    """Return what a library's error says, on one line and not too long; its kind where it says nothing."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return said if len(said) <= LONGEST else said[:LONGEST] + " ..."
-
-
 def _model(entry: Entry, dtype: str, checkpoint: Checkpoint) -> Generator[Step, None, Any]:
     import torch
 
     from simulator.models.build import build, outline, read_model_config, set_end_tokens
 
     kind = getattr(torch, dtype)
-    config = read_model_config(entry.path, entry.weights == "gguf")
+    gguf = entry.weights == "gguf"
+    with quick_headers() if gguf else nullcontext():
+        config = read_model_config(entry.path, gguf)
     checkpoint()
     sketch = outline(config, entry.name, _count(entry), entry.parameters or 0)
     tensors = yield from _tensors(entry, sketch, kind, checkpoint)
-    model = build(type(sketch), config, tensors, kind, entry.name, MAP_BUFFERS)  # the buffers are `tokens`' to read
-    checkpoint()
-    detach_from_files(model, tensors.values())
+    spare = MAP_BUFFERS  # `tokens`' to read
+    model = build(type(sketch), config, tensors, kind, entry.name, spare, checkpoint)
+    detach_from_files(model, tensors.values(), checkpoint)
     if kind is torch.float16:
-        _check_half(model, entry.name)
-    set_end_tokens(model, _declared_ends(entry, config))
+        _check_half(model, entry.name, checkpoint)
+    rows = model.get_output_embeddings().weight.shape[0] if model.get_output_embeddings() is not None else None
+    set_end_tokens(model, _ends(_declared_ends(entry, config), rows))
     return model
 
 
@@ -91,20 +97,37 @@ def _count(entry: Entry) -> int:
     return sum(len(safetensors_header(f)) for f in weight_files(entry.path))
 
 
-def _check_half(model: Any, name: str) -> None:
+def _check_half(model: Any, name: str, checkpoint: Checkpoint) -> None:
     """Raise `UserError` where a weight is too large for float16, which ends at 65,504."""
-    broken = next((n for n, w in model.named_parameters() if not bool(w.isfinite().all())), None)
-    if broken:
-        raise UserError(f"{name} has values in {broken} that float16 cannot hold: choose float32 or bfloat16.")
+    for key, weight in model.named_parameters():
+        checkpoint()
+        if not bool(weight.isfinite().all()):
+            raise UserError(f"{name} has values in {key} that float16 cannot hold: choose float32 or bfloat16.")
 
 
 def _declared_ends(entry: Entry, config: Any) -> Any:
     """Return the end token(s) of generation_config.json, else of the config: an id, a list of them, or None."""
-    try:
-        generation = json.loads((entry.path / "generation_config.json").read_text("utf-8"))
+    generation = read_json(entry.path / "generation_config.json")
+    if generation:
         return generation.get("eos_token_id")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return getattr(config.get_text_config(decoder=True), "eos_token_id", None)
+    if isinstance(config, dict):
+        return config.get("eos_token_id")
+    return getattr(config.get_text_config(decoder=True), "eos_token_id", None)
+
+
+def _ends(declared: Any, rows: int | None) -> list[int]:
+    """Return the declared end tokens that are ids and have a row."""
+    listed = declared if isinstance(declared, list) else [declared]
+    return [t for t in listed if type(t) is int and t >= 0 and (rows is None or t < rows)]
+
+
+def _last(steps: Generator[Step, None, Any]) -> Any:
+    """Return what the steps return."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return stop.value
 
 
 def _scaled(steps: Generator[Step, None, Any], begin: float, end: float) -> Generator[Step, None, Any]:

@@ -43,7 +43,7 @@ def free_bytes(device: str) -> int | None:
         import torch
 
         if device == "auto":
-            from simulator.loading import choose_device
+            from simulator.local.devices import choose_device
 
             return free_bytes(choose_device("auto"))
         if device.startswith("cuda"):

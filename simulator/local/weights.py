@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.drafts.base import Checkpoint, no_checkpoint
 from simulator.errors import UserError
-from simulator.local.model_files import weight_files
+from simulator.local.folder_files import weight_files
 
 if TYPE_CHECKING:
     import torch
@@ -66,10 +66,19 @@ def check_finite(tensor: torch.Tensor, key: str, name: str) -> None:
         raise UserError(f"{name} has values in {key} that are not finite: the weights are damaged.")
 
 
-def detach_from_files(model: Any, tensors: Iterable[torch.Tensor]) -> None:
+def move(model: Any, device: str, checkpoint: Checkpoint) -> Any:
+    """Return the model on the device; weights shared by two layers stay shared."""
+    for part in (*model.parameters(), *model.buffers()):
+        checkpoint()
+        part.data = part.data.to(device)
+    return model.to(device)
+
+
+def detach_from_files(model: Any, tensors: Iterable[torch.Tensor], checkpoint: Checkpoint = no_checkpoint) -> None:
     """Copy what still lies in a mapped file: a file changed or cut later must not change, or kill, what runs."""
     mapped = {t.untyped_storage().data_ptr() for t in tensors}
     for part in (*model.parameters(), *model.buffers()):
+        checkpoint()
         if part.untyped_storage().data_ptr() in mapped:
             part.data = part.data.clone()
 

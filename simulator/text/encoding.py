@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from simulator.loading import Pair
 
 
-SHOWN = 2_000
+SHOWN = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _MARKS = _CONTROLS | {"\x7f": "␡"}
 # Printable by category, and yet nothing to see: fillers, joiners, an empty Braille cell, the replacement character.
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffd")
 _TAKEN = frozenset(_MARKS.values()) | frozenset("‹›⟦⟧◌") | _UNSEEN
+_JOINERS = "\u200c\u200d"  # inside words of many scripts and emoji; they move nothing
 _SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 
 
@@ -36,6 +37,13 @@ def visible(raw: bytes) -> str:
     if text and unicodedata.category(text[0]).startswith("M"):
         return "◌" + _shown(text)  # a combining mark alone would sit on its left neighbour
     return _shown(text) or EMPTY
+
+
+def one_line(text: str) -> str:
+    """Return a sentence or name on one line: whatever breaks it, turns it around or cannot be printed is marked."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in _JOINERS else _glyph(c) for c in text)
 
 
 def mark_bytes(raw: bytes) -> str:

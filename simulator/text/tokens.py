@@ -6,8 +6,8 @@ loads no torch, runs no code from the folder, opens no pickle; judges nothing (s
 
 from __future__ import annotations
 
+import hashlib
 import json
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,17 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 
 from simulator.errors import UserError
+from simulator.local.folder_files import TOKENIZERS, figure, read_config, read_json, safetensors_header
 from simulator.local.gguf_files import tokens_of_gguf
-from simulator.local.model_files import Entry, figure, read_config, safetensors_header
+from simulator.local.model_files import Entry
 from simulator.text.spelling import Spelling
 
 Tokens = dict[int, bytes]  # id -> the bytes it stands for
 Ids = NDArray[np.int64]
 
+FILES, VOCABULARIES = 2_000, 8  # remembered; a vocabulary of 150,000 entries takes 20 MB
+_contents: dict[Any, bytes] = {}  # by the stamps of the files
+_vocabularies: dict[bytes, Tokens] = {}  # by contents, never by name
 MAP_FILE = "vocab_map.json"
 MAP_BUFFERS = ("d2t", "t2d")
 
@@ -34,14 +38,28 @@ def tokens_of(entry: Entry) -> Tokens:
     "Ġthe" of a byte-level vocabulary and "▁the" of a sentencepiece one are both b" the". The one place that asks a
     tokenizer for its contents. Raise `UserError` where there is no tokenizer that can be read.
     """
+    file = entry.path if entry.weights == "gguf" else entry.path / "tokenizer.json"
+    stamp = _stamp(file), *(_stamp(entry.path / name) for name in (*TOKENIZERS[1:], "tokenizer_config.json"))
+    known = _vocabularies.get(_contents.get(stamp, b""))
+    if known is None:
+        contents, known = _read(entry, file, repr(stamp).encode())
+        _remember(_contents, stamp, contents, FILES)
+        _remember(_vocabularies, contents, known, VOCABULARIES)
+    return known
+
+
+def _read(entry: Entry, file: Path, stamp: bytes) -> tuple[bytes, Tokens]:
+    """Return what tells a vocabulary from others, and the vocabulary."""
     if entry.weights == "gguf":
-        return _inside_gguf(entry.path)
-    file = entry.path / "tokenizer.json"
-    declared = _json(entry.path / "tokenizer_config.json").get("added_tokens_decoder", {})
+        return stamp, _inside_gguf(file)
+    declared = read_json(entry.path / "tokenizer_config.json").get("added_tokens_decoder", {})
     try:
-        if file.is_file():
-            return _in_json(file.read_text("utf-8"), json.dumps(declared))
-        return _with_declared(_spelled(_converted(entry.path)), declared)
+        if not file.is_file():
+            return stamp, _with_declared(_spelled(_converted(entry.path)), declared)
+        text = file.read_text("utf-8")
+        contents = hashlib.sha256(f"{json.dumps(declared)}\n{text}".encode()).digest()
+        known = _vocabularies.get(contents)  # models of one family share it
+        return contents, known or _with_declared(_spelled(Tokenizer.from_str(text)), declared)
     except BaseException as error:  # tokenizers raises a bare Exception, or crashes as a PanicException
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -50,9 +68,21 @@ def tokens_of(entry: Entry) -> Tokens:
         raise UserError(f"{file} {what}: copy the tokenizer of this model there. ({reason})") from error
 
 
-@lru_cache(maxsize=2)  # by contents, never by name: a target is compared with many drafts, and files change
-def _in_json(tokenizer: str, declared: str) -> Tokens:
-    return _with_declared(_spelled(Tokenizer.from_str(tokenizer)), json.loads(declared))
+def _stamp(file: Path) -> tuple[object, ...]:
+    """Return what changes whenever a file does."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return (file,)
+    return file, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _remember(where: dict[Any, Any], key: object, value: object, most: int) -> None:
+    """Keep a value, and of all no more than the newest."""
+    where.pop(key, None)
+    where[key] = value
+    while len(where) > most:
+        where.pop(next(iter(where)), None)
 
 
 def _with_declared(tokens: Tokens, declared: dict[str, Any]) -> Tokens:
@@ -148,11 +178,3 @@ def _buffers(folder: Path) -> dict[str, NDArray[Any]]:
         except Exception as error:  # ours for a damaged header, safetensors' own for the rest
             raise UserError(str(error)) from error
     return found
-
-
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 
 from simulator.errors import UserError
-from simulator.local.model_files import TOKENIZERS, Entry
+from simulator.local.folder_files import TOKENIZERS
+from simulator.local.model_files import Entry
 from simulator.text import respelling
 from simulator.text.glyphs import visible
 from simulator.text.tokens import Ids, Tokens, map_of, rows_of, tokens_of
@@ -178,7 +179,9 @@ class _Pair:
             return self._made("identical" if same_size else "padded", f"{self.draft} has {entries}.")
         rest = "q is 0 on the rest" if self.draft_rows < self.target_rows else "the rest is never drafted"
         padded = f"it has {self.draft_rows:,} rows against {self.target_rows:,}"
-        return self._made("padded", f"{self.draft} has {entries}; {padded}: the pair works, {rest}.")
+        lacks = max(self.ours, default=-1) >= self.draft_read  # tokens that the target reads and the draft cannot
+        feed = self._fed_by_id() if lacks else None
+        return self._made("padded", f"{self.draft} has {entries}; {padded}: the pair works, {rest}.", feed=feed)
 
     def _differ(self, differing: Pairs) -> str:
         """Return both sizes, how many ids differ, and the first of them with both tokens."""

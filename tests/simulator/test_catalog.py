@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import socket
 import subprocess
@@ -9,12 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from simulator import catalog
 from simulator.catalog import find, hub_cache, read_entry, safetensors_header, scan
 from simulator.errors import UserError
-from simulator.local.model_files import folder_problem
-from tests.simulator.folders import VOCAB, edit_json, save, with_header
+from simulator.local.models_table import table
+from simulator.local.obstacles import folder_problem
+from tests.simulator.folders import VOCAB, edit_json, edit_weights, save, with_header
 
 ROOT = Path(catalog.__file__).parent.parent
 
@@ -70,6 +73,24 @@ def missing_shard(folder):
     next(folder.glob("model-00002-of-*.safetensors")).unlink()
 
 
+def other_weights(name):
+    return lambda folder: (folder / "model.safetensors").rename(folder / name)
+
+
+def with_config(**changes):
+    return lambda folder: edit_json(folder / "config.json", **changes)
+
+
+def pipe(name):
+    """Put a pipe in a file's place: whoever opens it waits for ever."""
+
+    def damage(folder):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return damage
+
+
 def weights(data):
     return lambda folder: (folder / "model.safetensors").write_bytes(data)
 
@@ -83,7 +104,25 @@ def weights(data):
         (lambda folder: (folder / "config.json").write_text("{"), "config.json is not readable JSON"),
         (lambda folder: (folder / "config.json").write_text("[1]"), "config.json is not readable JSON"),
         (lambda folder: edit_json(folder / "config.json", auto_map={"AutoModel": "x.Y"}), "Python code"),
+        (with_config(text_config={"auto_map": {"AutoModel": "x.Y"}}), "Python code"),
+        (with_config(quantization_config={"quant_method": "gptq", "bits": 4}), "has packed weights (gptq)"),
+        (
+            with_config(architectures=["LlamaForCausalLMEagle3"], draft_vocab_size=90),
+            "is an EAGLE head: it guesses from",
+        ),
+        (with_config(model_type="medusa"), "is a Medusa head"),
+        (with_config(architectures=["DeepseekV3ForCausalLMNextN"]), "is an MTP head"),
+        (with_config(speculators_model_type="eagle3"), "Draft with a whole small model of the target's vocabulary, or"),
+        (lambda folder: edit_weights(folder, lambda w: w.update({"fc.weight": torch.zeros(2)})), "is an EAGLE or"),
         (remove("model.safetensors"), "holds no weights"),
+        (other_weights("PYTORCH_MODEL.BIN"), "only pickled weights (PYTORCH_MODEL.BIN)"),
+        (other_weights("model.joblib"), "only pickled weights (model.joblib)"),
+        (other_weights("tf_model.h5"), "holds its weights as tf_model.h5 only"),
+        (weights(pickle.dumps([1])), "is a pickle in spite of its name"),
+        (weights(b"PK\x03\x04" + b"\0" * 60), "is a pickle in spite of its name"),
+        (pipe("model.safetensors"), "model.safetensors is neither a file nor a folder"),
+        (pipe("tokenizer_config.json"), "tokenizer_config.json is neither a file nor a folder"),
+        (pipe("config.json"), "has no config.json"),
         (only_pickles, "only pickled weights (pytorch_model.bin)"),
         (missing_shard, "lacks model-00002-of-"),
         (lambda folder: (folder / "model.safetensors.index.json").write_text("{}"), "lacks a readable"),
@@ -105,6 +144,17 @@ def test_each_damage_has_its_sentence(copy, damage, sentence):
     assert problem.endswith(".")
 
 
+def test_a_config_nested_deeper_than_calls_may_be_is_described(copy):
+    deep = json.loads('{"text_config":' * 400 + "{}" + "}" * 400)
+    edit_json(copy / "config.json", vocab_size=None, **deep)
+    assert read_entry(copy, "copy").vocab is None
+
+
+def test_a_pipe_with_the_name_of_a_gguf_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "x.gguf")
+    assert find(str(tmp_path / "x.gguf")).problem == f"{tmp_path / 'x.gguf'} is no file: copy it again."
+
+
 def test_a_header_is_read_without_the_weights(whole):
     header = safetensors_header(whole / "model.safetensors")
     assert header["lm_head.weight"]["shape"] == [VOCAB, 32]
@@ -122,6 +172,27 @@ def test_odd_folder_names_are_found_by_name_and_by_path(whole, tmp_path, monkeyp
     assert find(str(folder)).path == folder
     monkeypatch.chdir(folder.parent)
     assert find(f"./{name}").name == name
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "tab\there", "\u202egpj", "nul\x01", "\udcff raw", "a\u2028b"])
+def test_a_name_that_would_break_a_line_is_one_line_wherever_it_is_read(whole, tmp_path, monkeypatch, name):
+    place = Path(shutil.copytree(whole, tmp_path / name))
+    monkeypatch.setattr(catalog, "BUNDLED", tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    entry = find(name)
+    assert entry.path == place
+    assert entry.name.isprintable()
+    assert find(entry.name) == entry
+    lines = table([entry], "cpu", "float32", None)
+    assert len(lines) == 4
+    assert all(line.isprintable() for line in lines)
+    (place / "config.json").unlink()
+    problem = find(name).problem
+    assert problem.isprintable()
+    assert problem.endswith("has no config.json, so it is not a transformers model folder.")
+    with pytest.raises(UserError) as caught:
+        raise UserError(f"Nothing in {place}.")
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["nothing", "x" * 300, "a\0b", "~nobody-of-this-name/x", "\udcff", "org/name"])

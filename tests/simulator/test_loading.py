@@ -10,15 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tokenizers import AddedToken, Tokenizer
 
 from simulator import loading
 from simulator.drafts.base import no_checkpoint
 from simulator.engine import Stopped
 from simulator.errors import UserError
 from simulator.loading import Pair, Progress, choose_device, choose_dtype, content_hash, load_pair
+from simulator.models import build
 from simulator.records import Sampling
+from simulator.text.prompts import Prompt
 from tests.simulator.folders import VOCAB, edit_json, edit_weights, save
 from tests.simulator.tiny import play
+
+TENSORS = 20  # of the folders below, at least
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +170,38 @@ def test_a_weight_that_the_architecture_does_not_have_is_refused(copy):
 
 def test_a_weight_of_another_shape_is_refused(copy):
     edit_json(copy / "config.json", intermediate_size=48)
-    assert "copy" in refusal(copy)
+    assert "down_proj.weight with the shape [32, 64], but its config describes [32, 48]" in refusal(copy)
+    edit_json(copy / "config.json", intermediate_size=64, vocab_size=290)
+    assert "lm_head.weight with the shape [300, 32], but its config describes [290, 32]" in refusal(copy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("my-own-model", "is of a kind that transformers"), ("gpt99", "is of a kind that transformers"),
+        ("vit", "copy (vit) is no model that goes on with a text"), ("t5", "copy (t5) is no model that goes on"),
+    ],
+)  # fmt: skip
+def test_a_model_of_another_kind_is_not_called_damaged(copy, kind, sentence):
+    edit_json(copy / "config.json", model_type=kind)
+    assert sentence in refusal(copy)
+    assert "copy it again" not in refusal(copy)
+
+
+def test_what_the_folder_wishes_for_attention_is_not_fetched(whole, copy):
+    """A config may name a kernel of the hub's there: code, and a request to the network."""
+    edit_json(copy / "config.json", _attn_implementation="org/kernel", _experts_implementation="org/kernel")
+    ids = [5, 6, 7]
+    assert torch.equal(load(copy).target.model.extend(ids), load(whole).target.model.extend(ids))
+
+
+def test_a_tokenizer_that_needs_code_is_refused_without_a_word_of_the_hub(copy, tmp_path):
+    marker = tmp_path / "ran"
+    (copy / "own.py").write_text(f"open({str(marker)!r}, 'w')")
+    edit_json(copy / "tokenizer_config.json", tokenizer_class="Own", auto_map={"AutoTokenizer": ["own.Own", "own.Own"]})
+    sentence = refusal(copy)
+    assert sentence.endswith("needs Python code from the model folder, which SpecScope does not run.")
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
@@ -230,8 +266,6 @@ def test_a_draft_with_a_reduced_vocabulary_is_loaded_with_its_map_and_leaves_gre
 
 def test_a_prompt_token_without_a_row_is_refused_by_name_before_any_pass(copy):
     """SD-020: added tokens gave a tokenizer more entries than the model has rows; typing one crashed."""
-    from tokenizers import AddedToken, Tokenizer
-
     backend = Tokenizer.from_file(str(copy / "tokenizer.json"))
     backend.add_tokens([AddedToken("<new>", normalized=False)])
     backend.save(str(copy / "tokenizer.json"))
@@ -239,6 +273,50 @@ def test_a_prompt_token_without_a_row_is_refused_by_name_before_any_pass(copy):
     with pytest.raises(UserError, match=r"contains the token <new> \(id 300\), but copy has 300 rows"):
         pair.encode("the <new> fox")
     assert pair.encode("the fox")
+
+
+def with_added(folder: Path, n: int) -> None:
+    """Give a folder's tokenizer special entries that its model has no rows for: <new0>, <new1>, ..."""
+    backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    backend.add_special_tokens([AddedToken(f"<new{i}>", special=True, normalized=False) for i in range(n)])
+    backend.save(str(folder / "tokenizer.json"))
+
+
+def test_a_token_without_a_row_is_told_by_who_puts_it_there(copy):
+    """SD-020: nobody can remove from the prompt what the chat template or the tokenizer writes."""
+    with_added(copy, 2)
+    template = "{% for m in messages %}<new0>{{ m['content'] }}{% endfor %}"
+    edit_json(copy / "tokenizer_config.json", chat_template=template)
+    pair = load(copy)
+    assert pair.encode(Prompt("a <new1> b", chat=False))  # as text
+    for prompt, words in [
+        (
+            Prompt("a <new1> b", chat=False, special=True),
+            r"The prompt contains the token ⟦<new1>⟧ \(id 301\).*remove it",
+        ),
+        (Prompt("fox"), r"The chat template writes the token ⟦<new0>⟧ \(id 300\), but copy has 300 rows: turn it off"),
+    ]:
+        with pytest.raises(UserError, match=words):
+            pair.encode(prompt)
+    edit_json(copy / "tokenizer_config.json", bos_token="<new1>", chat_template=None)
+    with pytest.raises(UserError, match=r"Texts begin with the token ⟦<new1>⟧.*belongs to another model"):
+        load(copy).encode("")
+
+
+def test_a_draft_without_a_row_for_a_token_of_the_text_drafts_on(tmp_path, copy):
+    """SD-020, seen from the draft: from such a token on it drafted nothing any more."""
+    wide = save(tmp_path / "wide", vocab=VOCAB + 2, seed=3)
+    with_added(copy, 2)
+    shutil.copy(copy / "tokenizer.json", wide / "tokenizer.json")
+    pair = load(wide, copy)
+    assert pair.vocabulary.kind == "padded"
+    greedy = Sampling(temperature=0)
+    ids = pair.encode(Prompt("to <new1> be", special=True))
+    assert VOCAB + 1 in ids
+    plain = play(pair.target.model, None, ids, k=0, sampling=greedy, max_new_tokens=20)
+    run = play(pair.target.model, pair.source("model", greedy), ids, k=3, sampling=greedy, max_new_tokens=20)
+    assert run.tokens == plain.tokens
+    assert all(t.drafted for t in run.rounds[:-1])
 
 
 def test_the_verdict_follows_the_files_as_they_are_now(tmp_path, whole, copy):
@@ -282,9 +360,9 @@ def test_a_stop_ends_the_loading_at_every_step_it_is_asked_at(whole, other):
         nonlocal steps
         steps += 1
 
-    list(load_pair(str(whole), str(other), device="cpu", checkpoint=count))
-    assert steps > 2 * 20  # tensors alone
-    for last in range(0, steps, 3):
+    list(load_pair(str(whole), str(other), device="cpu", dtype="bfloat16", checkpoint=count))
+    assert steps > 4 * 2 * TENSORS  # read, taken by transformers, detached from the file, put on the device
+    for last in range(0, steps, steps // 12):
         left = iter(range(last))
 
         def checkpoint(left=left):
@@ -292,7 +370,25 @@ def test_a_stop_ends_the_loading_at_every_step_it_is_asked_at(whole, other):
                 raise Stopped
 
         with pytest.raises(Stopped):
-            list(load_pair(str(whole), str(other), device="cpu", checkpoint=checkpoint))
+            list(load_pair(str(whole), str(other), device="cpu", dtype="bfloat16", checkpoint=checkpoint))
+
+
+def test_a_stop_is_heeded_while_transformers_takes_the_weights(whole, monkeypatch):
+    """A model of many gigabytes is copied there for seconds, after its last file was read."""
+    stopped, take = [], build.build
+
+    def checkpoint():
+        if stopped:
+            raise Stopped
+
+    def begun(*args):
+        stopped.append(1)
+        return take(*args)
+
+    monkeypatch.setattr(build, "build", begun)
+    monkeypatch.setattr("simulator.local.load_model.detach_from_files", lambda *_: pytest.fail("it was not heeded"))
+    with pytest.raises(Stopped):
+        list(load_pair(str(whole), None, device="cpu", dtype="bfloat16", checkpoint=checkpoint))
 
 
 def test_progress_names_every_shard(tmp_path):
@@ -390,9 +486,11 @@ def test_code_from_a_folder_is_refused_in_a_thread_without_a_console(copy, tmp_p
 
 def test_devices_and_dtypes():
     assert choose_device("cpu") == "cpu"
-    for wrong in ("cuda:99", "nonsense", ""):
-        with pytest.raises(UserError, match="choose auto or cpu"):
+    for wrong in ("cuda:99", "nonsense", "", "meta", "xpu:9", "mkldnn", "auto "):
+        with pytest.raises(UserError, match="choose auto or cpu") as caught:
             choose_device(wrong)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 350  # torch's own words may fill a screen
     assert [choose_dtype("auto", d) for d in ("cpu", "cpu:0", "cuda", "mps")] == ["float32"] * 2 + ["bfloat16"] * 2
     assert choose_dtype("float16", "cpu") == "float16"
     with pytest.raises(UserError, match="'int3' is not known"):

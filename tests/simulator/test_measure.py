@@ -4,13 +4,13 @@ import itertools
 import time
 
 import pytest
-from simulator.round_cost import Cost, cost
 
 from simulator import theory
 from simulator.drafts.model import ModelDraft
 from simulator.engine import Stopped
-from simulator.measure import Spread, clock_for, run_once, spread, sweep, tokens_per_second
+from simulator.measure import TURN, Spread, clock_for, in_turns, run_once, spread, sweep, tokens_per_second
 from simulator.records import RoundTrace, RunConfig, Sampling
+from simulator.round_cost import Cost, cost
 from tests.simulator.tiny import FakeTime, Timed, fixed
 
 P, Q = (0.6, 0.4, 0.0), (0.6, 0.0, 0.4)  # overlap .6: token 0 is always accepted, token 2 never
@@ -73,6 +73,30 @@ def test_a_dear_verify_pass_is_found_in_the_measured_cost():
     assert predicted == pytest.approx(1.7568, abs=1e-4)
     assert theory.speedup(0.8, 0.1, 5) == pytest.approx(2.45952, abs=1e-5)
     assert last.points[1].speedup.median == pytest.approx(predicted, rel=0.1)
+
+
+def test_runs_taken_in_turns_are_the_runs_taken_alone_and_reading_anew_is_not_counted():
+    """A machine that was slow for some seconds spoiled one whole run and left the others alone."""
+    config, turns = RunConfig(k=2, max_new_tokens=2 * TURN + 5), []
+
+    def step(name):
+        return lambda n: turns.append(name) or (50.0 if n > 5 else 0.1)
+
+    clock, target, source = timed_pair(P, Q, step("target"), step("draft"))
+    contenders = [(source, config), (None, RunConfig(max_new_tokens=10, k=0)), (source, RunConfig(k=1, seed=3))]
+    alone = [run_once(target, each, [0] * 9, settings, clock=clock) for each, settings in contenders]
+    found = list(in_turns(target, contenders, [0] * 9, clock=clock))
+    whole, done = found[-1]
+    assert done == 1
+    assert [run.tokens for run in whole] == [run.tokens for run in alone]
+    assert [[r.round_ms for r in run.rounds] for run in whole] == [
+        pytest.approx([r.round_ms for r in run.rounds]) for run in alone
+    ]
+    assert [run.prefill_ms for run in whole] == pytest.approx([run.prefill_ms for run in alone])
+    assert [[run is not None for run in runs] for runs, _ in found[:4]] == [
+        [False] * 3, [False, True, False], [False, True, False], [False, True, False]
+    ]  # fmt: skip
+    assert [part for _, part in found] == sorted(part for _, part in found)
 
 
 def test_a_sweep_takes_turns_counts_no_warm_up_and_says_how_far_it_is():

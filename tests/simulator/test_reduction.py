@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reduction import KEPT, bars, shapes
+from simulator.reduction import KEPT, LONG, bars, shapes
 from simulator.theory import overlap, tv
 from tests.simulator.tiny import P, Q
 
@@ -50,6 +50,13 @@ def test_bars_are_the_largest_of_p_and_q_in_order():
     assert kept.ids.tolist() == sorted(range(400), key=lambda i: (-height[i], i))[:KEPT]
     assert (kept.p == p[kept.ids]).all()
     assert (kept.q == q[kept.ids]).all()
+
+
+@pytest.mark.parametrize("scale", [0.002, 0.3, 100.0])  # few high entries, some, none
+def test_bars_of_a_long_row_are_the_largest_too(scale):
+    p = np.random.default_rng(1).dirichlet(np.full(LONG + 1, scale)).astype(np.float32)
+    kept = bars(p, None, ())
+    assert kept.p.tolist() == sorted(p.tolist(), reverse=True)[:KEPT]
 
 
 def test_the_named_tokens_are_always_among_the_bars_once_and_in_order():

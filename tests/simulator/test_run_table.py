@@ -1,6 +1,6 @@
 """The command line's account of several runs: one line each, columns that line up, a dash for what was not measured."""
 
-from simulator.grids.run_table import HEAD, run_lines
+from simulator.run_table import HEAD, run_lines
 
 
 def figures(seed, **changes):

@@ -22,6 +22,7 @@ from simulator.records import (
     StopReason,
     Verdict,
 )
+from simulator.store import Rounds
 
 UNSEEN = ("", " ", "  ", "a", " a", "\n", "\t", "\r", "\u00a0", "\u200b", "\u202e", "\0", "x" * 500)
 HIDDEN = frozenset("\u00a0\u200b\u202e\0\t\r\n ")  # never raw in a label, but for blanks inside marks
@@ -138,7 +139,7 @@ def same(a: Any, b: Any) -> bool:
     """Tell whether two records are equal, their arrays by type and every value."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    if isinstance(a, tuple | Rounds) and isinstance(b, tuple | Rounds):
         return len(a) == len(b) and all(map(same, a, b))
     if hasattr(a, "__slots__") and hasattr(a, "__dataclass_fields__"):
         return type(a) is type(b) and all(same(getattr(a, n), getattr(b, n)) for n in a.__dataclass_fields__)

@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 import torch
 from PySide6.QtWidgets import QLabel
-from simulator.round_cost import Cost, RoundCost
 
 from simulator.cost import bandwidth
 from simulator.cost.bandwidth import Machine
@@ -15,6 +14,7 @@ from simulator.cost.roofline import HARDWARE, SIZES, Setting, Size, break_even_b
 from simulator.cost.verify_time import Knee, WidthTime, time_widths
 from simulator.measure import MeasuredPoint, Spread, Sweep, sweep
 from simulator.metrics import from_accepted_counts
+from simulator.round_cost import Cost, RoundCost
 from tests.ui.stub import loader, stub_pair
 from ui import cost_words
 from ui.pages.cost import CostPage

@@ -12,6 +12,7 @@ from simulator.errors import UserError
 from tests.ui.stub import loader, stub_pair
 from ui import theme
 from ui.gallery import STATES, shot
+from ui.pair_gallery import STATES as PAIR_STATES
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +50,18 @@ def test_the_bundled_pair_is_pictured(tmp_path, state):
     if any(problems):
         pytest.skip(f"the bundled pair is not complete: {problems}")
     assert shot("stage", str(tmp_path / "x.png"), "1280x800", "dark", state) == 0
+
+
+@pytest.mark.parametrize("state", PAIR_STATES)
+def test_the_open_pair_dialog_is_pictured_without_a_model(tmp_path, state):
+    assert shot("pair", str(tmp_path / "x.png"), "1280x800", "dark", state) == 0
+    assert QImage(str(tmp_path / "x.png")).width() == 1280
+    assert not [w for w in QApplication.topLevelWidgets() if w.isVisible()]
+
+
+def test_a_state_that_the_dialog_does_not_have_is_one_sentence(tmp_path):
+    with pytest.raises(UserError, match="'pair' has no state 'drafted'; choose one of empty, few"):
+        shot("pair", str(tmp_path / "x.png"), "1280x800", "dark", "drafted")
 
 
 def test_a_wrong_wish_is_one_sentence(tmp_path):

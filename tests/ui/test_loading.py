@@ -8,6 +8,7 @@ import weakref
 import pytest
 from PySide6.QtCore import QElapsedTimer, QTimer
 
+from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET
 from simulator.errors import UserError
 from tests.simulator.tiny import untimed
 from tests.ui.stub import Table, loader, pair_with_start_token, stub_pair
@@ -73,6 +74,28 @@ def test_the_second_load_wins_whichever_ends_first(new_session, finds, qtbot, fi
     until(lambda: session.state is State.READY)
     qtbot.wait(50)
     assert session.pair is second
+
+
+def alive(name: str) -> int:
+    """Return how many decoders of a class there are."""
+    gc.collect()
+    return sum(type(each).__name__ == name for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("first_is_at", ["Starting torch", "Loading shakespeare-target-6m"])
+def test_a_pair_asked_for_while_another_loads_is_the_only_one_seen_and_kept(session, until, first_is_at):
+    """Two real loads: of the first neither a pair nor a word nor its weights are left."""
+    before, pairs, said = alive("SmallDecoder"), [], []
+    session.pair_changed.connect(lambda: pairs.append(session.pair.target.entry.name))
+    session.progress_changed.connect(lambda progress: said.append(progress.text if progress else ""))
+    session.load(DEFAULT_TARGET, DEFAULT_DRAFT)
+    until(lambda: any(text.startswith(first_is_at) for text in said))
+    said.clear()
+    session.load("shakespeare-draft-1m", None)
+    until(lambda: session.state is State.READY)
+    assert pairs == ["shakespeare-draft-1m"]
+    assert not [text for text in said if DEFAULT_TARGET in text]
+    assert alive("SmallDecoder") == before + 1
 
 
 def test_a_failed_load_keeps_pair_run_and_trace(new_session, finds, until):

@@ -146,15 +146,15 @@ def test_a_prompt_that_is_too_long_is_cut_to_its_end_on_request(opened, until):
     assert not dialog._tokens._keep.isVisible()
 
 
-def test_a_file_becomes_the_prompt_or_the_dialog_says_why_not(opened, tmp_path):
+def test_a_file_becomes_the_prompt_or_the_dialog_says_why_not(opened, until, tmp_path):
     dialog = opened("old", stub_pair())
     (tmp_path / "good.txt").write_bytes("\ufeffné\u00a0\r\n".encode())
     (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00")
     dialog.take_file(tmp_path / "good.txt")
-    assert dialog.prompt.text == "né\u00a0\n"
+    until(lambda: dialog.prompt.text == "né\u00a0\n")
     opened.settle(dialog)
     dialog.take_file(tmp_path / "bad.txt")
-    assert "is not UTF-8 text" in dialog._tokens.trouble
+    until(lambda: "is not UTF-8 text" in dialog._tokens.trouble)
     assert dialog.prompt.text == "né\u00a0\n"
 
 
@@ -171,6 +171,34 @@ def test_a_very_long_text_is_kept_whole_and_shown_at_both_ends(opened, until):
     mime.setText(text)
     dialog._edit.insertFromMimeData(mime)
     assert dialog.prompt.text == text
+
+
+def pasted(dialog, text: str) -> None:
+    mime = QMimeData()
+    mime.setText(text)
+    dialog._edit.insertFromMimeData(mime)
+
+
+@pytest.mark.parametrize("text", ["a" * 4_001, "\n" * 2_000, "ab cd\n" * 4_000, "模型é🦙 " * 1_000])
+def test_a_text_that_qt_lays_out_slowly_is_held_whole_however_it_came(opened, text):
+    """One line of 50,000 letters took a sixth of a second at every key."""
+    dialog = opened("🦙 before|behind")
+    assert not dialog._edit.held
+    cursor = dialog._edit.textCursor()
+    cursor.setPosition(len("🦙 before|") + 1)  # in halves of surrogate pairs
+    dialog._edit.setTextCursor(cursor)
+    pasted(dialog, text)
+    assert dialog._edit.held
+    assert dialog.prompt.text == "🦙 before|" + text + "behind"
+    assert len(dialog._edit.toPlainText()) < 3_000
+
+
+def test_pasting_piece_by_piece_ends_in_a_held_text_too(opened):
+    dialog = opened("")
+    for _ in range(6):
+        pasted(dialog, "some words in a line\n" * 160)
+    assert dialog._edit.held
+    assert dialog.prompt.text == "some words in a line\n" * 160 * 6
 
 
 def test_the_answer_for_an_older_text_is_dropped(opened):

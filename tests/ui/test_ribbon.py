@@ -6,8 +6,10 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QKeyEvent, QPixmap
 
+from simulator.store import RoundStore
 from tests.ui.rounds import ALL, BONUS, ENDED, NAMES, PLAIN, REJECTED, A, draft, label, median_ms
-from ui.widgets.origin import Origin, pieces
+from ui import theme
+from ui.widgets.origin import Origin, pieces, pieces_of
 from ui.widgets.reveal import Reveal, phases
 from ui.widgets.ribbon_layout import NO_ROUND, flow
 from ui.widgets.timeline import Timeline
@@ -28,7 +30,7 @@ def shown(widget: TokenRibbon) -> list[Origin]:
 
 def test_the_ribbon_shows_each_token_once_with_its_origin(ribbon):
     ribbon.set_prompt(["Once", "·upon"])
-    ribbon.add_rounds(ALL[:4])
+    ribbon.set_rounds(ALL[:4])
     ribbon.set_cursor(0, 1)
     ribbon.grab()
     found = shown(ribbon)
@@ -37,7 +39,7 @@ def test_the_ribbon_shows_each_token_once_with_its_origin(ribbon):
 
 
 def test_the_ribbon_reveals_the_current_round_step_by_step(ribbon):
-    ribbon.add_rounds([REJECTED])
+    ribbon.set_rounds([REJECTED])
     ribbon.grab()
     places = []
     for step in (Reveal(), *phases(REJECTED)):
@@ -51,7 +53,7 @@ def test_the_ribbon_reveals_the_current_round_step_by_step(ribbon):
 
 
 def test_rejected_drafts_can_be_hidden(ribbon):
-    ribbon.add_rounds(ALL)
+    ribbon.set_rounds(ALL)
     ribbon.set_cursor(0, 1)
     ribbon.set_show_rejected(False)
     ribbon.grab()
@@ -60,7 +62,7 @@ def test_rejected_drafts_can_be_hidden(ribbon):
 
 def test_rounds_ahead_of_the_cursor_can_be_hidden(ribbon):
     ribbon.set_prompt(["Once"])
-    ribbon.add_rounds(ALL)
+    ribbon.set_rounds(ALL)
     ribbon.set_show_ahead(False)
     ribbon.set_cursor(-1, 1)
     assert shown(ribbon) == [Origin.PROMPT]
@@ -69,7 +71,7 @@ def test_rounds_ahead_of_the_cursor_can_be_hidden(ribbon):
 
 
 def test_a_click_on_a_token_asks_for_its_round_and_position(ribbon, qtbot):
-    ribbon.add_rounds(ALL)
+    ribbon.set_rounds(ALL)
     ribbon.set_cursor(0, 1)
     ribbon.grab()
     box, token = next((b, t) for b, t in ribbon.visible() if t.round == 1 and t.position == 3)
@@ -80,7 +82,7 @@ def test_a_click_on_a_token_asks_for_its_round_and_position(ribbon, qtbot):
 
 
 def test_arrow_keys_walk_from_token_to_token_across_rounds(ribbon, qtbot):
-    ribbon.add_rounds(ALL)
+    ribbon.set_rounds(ALL)
     asked = []
     ribbon.token_chosen.connect(lambda r, p: asked.append((r, p)))
     ribbon.set_cursor(0, 5)
@@ -95,7 +97,7 @@ def test_nasty_labels_are_painted_one_by_one(ribbon):
     NAMES.update({90: "a\u202eb", 91: "\u0301", 92: "", 93: "x" * 500, 94: "<F0 9F 99>", 95: "\ud83d"})
     round = replace(BONUS, positions=tuple(draft(i, A, 89 + i) for i in range(1, 7)))
     ribbon.set_prompt(["\u202e", "\n"])
-    ribbon.add_rounds([round])
+    ribbon.set_rounds([round])
     ribbon.set_cursor(0, 1)
     ribbon.grab()
     texts = [t.text for _, t in ribbon.visible()]
@@ -120,7 +122,7 @@ def test_text_may_break_at_newlines():
 
 def test_every_round_of_a_long_run_can_be_brought_into_view_within_a_frame(ribbon):
     ribbon.set_prompt(["p"] * 1000)
-    ribbon.add_rounds([REJECTED, BONUS, PLAIN, ENDED] * 25_000)
+    ribbon.set_rounds([REJECTED, BONUS, PLAIN, ENDED] * 25_000)
     pixmap = QPixmap(1240, 90)
     ribbon.render(pixmap)
 
@@ -133,7 +135,7 @@ def test_every_round_of_a_long_run_can_be_brought_into_view_within_a_frame(ribbo
 
 
 def test_stepping_through_a_run_keeps_the_cursor_in_view_and_the_lines_still(ribbon):
-    ribbon.add_rounds([REJECTED, BONUS, ENDED] * 100)
+    ribbon.set_rounds([REJECTED, BONUS, ENDED] * 100)
     ribbon.grab()
     seen = {}
     for round in range(300):
@@ -145,7 +147,7 @@ def test_stepping_through_a_run_keeps_the_cursor_in_view_and_the_lines_still(rib
 
 
 def test_scrolling_stops_at_both_ends(ribbon):
-    ribbon.add_rounds([REJECTED] * 100)
+    ribbon.set_rounds([REJECTED] * 100)
     ribbon.set_cursor(0, 1)
     ribbon.grab()
     ribbon.scroll(-5)
@@ -154,9 +156,37 @@ def test_scrolling_stops_at_both_ends(ribbon):
     assert [t for _, t in ribbon.visible()][-1].round == 99
 
 
+def test_pieces_of_a_trace_are_those_of_its_rounds():
+    store = RoundStore()
+    store.extend(ALL * 20)
+    assert list(pieces_of(store)) == list(pieces_of(ALL * 20)) == [pieces(r) for r in ALL * 20]
+    assert list(pieces_of(store[30:70])) == [pieces(r) for r in (ALL * 20)[30:70]]
+
+
+def test_the_ribbon_follows_a_trace_that_grows(ribbon):
+    store = RoundStore()
+    ribbon.set_rounds(store)
+    for i in range(150):
+        store.append(ALL[i % 4])
+        ribbon.rounds_added()
+        ribbon.set_cursor(i, 1)
+        assert i in {t.round for _, t in ribbon.visible()}
+    ribbon.grab()
+    expected = [piece.token_id for r in store for piece in pieces(r)]
+    ribbon.scroll(-10_000)
+    found = []
+    while True:
+        found += [(t.round, t.order) for _, t in ribbon.visible()]
+        top = ribbon._top
+        ribbon.scroll(2)
+        if ribbon._top == top:
+            break
+    assert len(set(found)) == len(expected)
+
+
 def test_clear_forgets_everything(ribbon):
     ribbon.set_prompt(["a"])
-    ribbon.add_rounds(ALL)
+    ribbon.set_rounds(ALL)
     ribbon.set_cursor(2, 1)
     ribbon.clear()
     ribbon.grab()
@@ -178,6 +208,22 @@ def test_the_timeline_counts_rejections_and_full_acceptances(timeline):
     timeline.set_round(2)
     assert timeline.caption() == "round 3 of 6"
     timeline.grab()
+    before, store = timeline._counts._sums[:, :7].tolist(), RoundStore()
+    store.extend(ALL)
+    timeline.set_rounds(store)  # from its columns
+    assert timeline._counts._sums[:, :7].tolist() == before
+
+
+def test_the_timeline_paints_new_ticks_and_another_theme(timeline, qapp):
+    timeline.set_rounds([REJECTED] * 10)
+    one = timeline.grab().toImage()
+    timeline.add_rounds([BONUS] * 10)
+    two = timeline.grab().toImage()
+    theme.apply(qapp, "light")
+    three = timeline.grab().toImage()
+    theme.apply(qapp, "dark")
+    assert timeline.grab().toImage() == two
+    assert len({one.pixel(100, 20), two.pixel(100, 20)} | {hash(bytes(i.constBits())) for i in (one, two, three)}) >= 3
 
 
 def test_the_timeline_asks_for_rounds_and_moves_only_when_told(timeline, qtbot):

@@ -163,7 +163,7 @@ def test_settings_that_all_rows_share_are_told_once(new_page, until):
     page.desk._add(briefs(replace(GRID, temperatures=(0.5, 1.0), ks=(1,))))
     until(lambda: settled(page))
     hidden = {name for i, name in enumerate(COLUMNS) if page.table.isColumnHidden(i)}
-    assert hidden == {"models", "source", "rule"}
+    assert hidden == {"models", "source", "rule", "stop"}
     assert "ratio + residual" in page._shared.text()
     assert "T =" not in page._shared.text()
     assert "T = " in headline(page.model), "the head line says which of the rows it means"

@@ -11,7 +11,7 @@ from simulator.metrics import from_rounds
 from simulator.records import Kind, Sampling, Verdict
 from tests.ui.stub import _row, stub_pair
 from ui import theme
-from ui.main_window import TITLES, MainWindow
+from ui.main_window import LATER, TITLES, MainWindow, scrolled
 from ui.session import State
 from ui.widgets.digits import prob
 from ui.widgets.origin import Origin
@@ -202,5 +202,34 @@ def test_a_page_asked_for_at_once_is_there(new_session, qtbot):
     window = MainWindow(new_session(pair=None))
     qtbot.addWidget(window)
     window.show_page("Cost")
-    assert window.pages.currentIndex() == TITLES.index("Cost")
+    assert window.pages.currentWidget().widget().title == "Cost"
+    assert window._rail_buttons.checkedButton().text() == "Cost"
+    assert window.pages.count() == 2  # and the others wait
     window.close()
+
+
+def test_no_page_is_built_beside_a_load(new_session, qtbot, until):
+    """It made the load of a pair half as long again."""
+    window = MainWindow(new_session())
+    qtbot.addWidget(window)
+    window.session.state = State.LOADING
+    window.show()
+    window._add_next_page()
+    assert window.pages.count() == 1
+    window.session.state = State.READY
+    until(lambda: window.pages.count() == len(TITLES))
+
+
+@pytest.mark.parametrize("title", LATER)
+def test_a_page_built_after_a_run_looks_as_if_it_had_always_been_there(ran, title, until):
+    window = ran()
+    early = window.views[TITLES.index(title)]
+    late = type(early)(window.session)
+    window.pages.addWidget(scrolled(late))
+
+    def picture(page):
+        window.pages.setCurrentIndex([window.pages.widget(i).widget() for i in range(window.pages.count())].index(page))
+        return page.grab().toImage()
+
+    until(lambda: picture(early) == picture(late))
+    late.shutdown() if hasattr(late, "shutdown") else None

@@ -1,15 +1,16 @@
 """The Worth it? page: reads a text in the background, says what follows from it, and claims no more than that."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel
-from simulator.round_cost import Cost
 
 from simulator.measure import Sweep
 from simulator.records import Sampling
+from simulator.round_cost import Cost
 from simulator.worth.flatness import GREEDY, NGRAM, SAMPLED
 from simulator.worth.jobs import Subject
 from simulator.worth.outlook import Costs, Mean, outlook
@@ -99,7 +100,7 @@ def test_the_figures_are_the_means_of_the_analysis(read):
         [float(a.entropy.mean()), a.most_entropy]
     )
     hits = 100 * (~np.isnan(a.tracks[NGRAM].alpha)).mean()
-    assert f"a match at {hits:.0f} % of the positions" in said(page)
+    assert f"A match at {hits:.0f} % of the positions" in said(page)
     sampled = page.sources_plot.sources[0]
     assert sampled.alpha.value == pytest.approx(float(a.tracks[SAMPLED].alpha.mean(dtype=float)))
     assert [s.ceiling is None for s in page.sources_plot.sources] == [True, False, False]
@@ -277,7 +278,7 @@ def test_closing_while_a_text_is_read_ends_cleanly(new_window, until):
     window = new_window(pair=stub_pair(Table(1)))
     window.show_page("Worth it?")
     page = next(view for view in window.views if view.title == "Worth it?")
-    page.analyse(Subject("words", text=TEXT * 200))
+    page.analyse(Subject("words", text=TEXT * 160))
     until(lambda: page.analysis is not None)
     assert window.session.state is State.MEASURING
     window.close()
@@ -318,12 +319,12 @@ def test_histogram_counts_every_value_once():
 
 
 def test_the_token_under_the_mouse_is_found_behind_a_scroll(read):
-    page = read(TEXT * 20)
+    page = read(TEXT * 16)
     heat = page.text.heat
     heat.verticalScrollBar().setValue(heat.verticalScrollBar().maximum())
     last = heat._lines[-1][-1]
     at = last.box.center() - QPointF(0, heat.verticalScrollBar().value())
-    assert heat.token_at(at) == last.index == len(TEXT) * 20 - 1
+    assert heat.token_at(at) == last.index == len(TEXT) * 16 - 1
 
 
 def test_sentences_follow_the_numbers():
@@ -332,7 +333,7 @@ def test_sentences_follow_the_numbers():
     assert worth_words.headline({SAMPLED: unsure, GREEDY: not_}, True).sign == "?"
     assert worth_words.headline({GREEDY: not_}, True).sign == "✗"
     text = worth_words.verdict(SAMPLED, pays)
-    assert text == "✓ Sampled draft pays: alpha .7\u00a0±\u00a0.01 against a break-even of .2; best k 3, 1.58 times."
+    assert text == "✓ Sampled draft: alpha .7\u00a0±\u00a0.01, needs .2; 1.58\u00a0× at k\u00a0=\u00a03."
     assert "too close to call" in worth_words.verdict(GREEDY, unsure)
 
 
@@ -340,7 +341,7 @@ def test_flatness_is_said_to_bound_what_it_bounds(read):
     page = read()
     found = worth_model.findings(page.analysis)
     text = worth_words.flatness(page.analysis, found, Costs(0, 0, 0))
-    assert "a deterministic draft (greedy, prompt lookup), whatever model it comes from" in text
+    assert "Flatness bounds deterministic drafts only (greedy, prompt lookup)" in text
     above = found.alphas[SAMPLED].value > found.p_max.value
     assert ("above that ceiling" in text) is above
 
@@ -350,3 +351,17 @@ def test_sources_are_compared_by_value(read):
     shown = page.sources_plot.sources
     page.sources_plot.set_sources([Source(s.name, s.alpha, s.break_even, s.pays, s.ceiling) for s in shown])
     assert page.sources_plot.sources is shown
+
+
+def test_a_long_text_is_filled_in_without_holding_the_window_up(read):
+    """Two thousand tokens were measured and laid out four times, 140 ms. Measured now: 6 ms, and 4 ms again."""
+    page = read((TEXT + " ") * 40)
+    a = page.analysis
+    assert len(page.text.heat._labels) == text_part.PART < a.n
+    costs = []
+    for _ in range(5):
+        page._asked, start = Subject("words", text=TEXT), time.thread_time()
+        page._take(a)
+        page.refresh()
+        costs.append(time.thread_time() - start)
+    assert min(costs) < 0.1

@@ -93,8 +93,8 @@ class AcceptancePage(QWidget):
     def show_published(self, row: Published) -> None:
         """Hold a published draft's positions against the laws."""
         self._published = of_published(row)
-        self._show_evidence()
         self.tabs.setCurrentWidget(self.beyond)
+        self._show_evidence()
 
     def shutdown(self) -> bool:
         """Stop reading files; return whether the thread ended in time."""
@@ -114,9 +114,7 @@ class AcceptancePage(QWidget):
         if self._other is None and run is not None and any(r.emitted for r in run.rounds):
             self._shown = of_runs(self.tr("this run"), [run])
         self._evidence = of_acceptance(self._shown) if self._shown is not None else None
-        self._show_source()
-        self._show_rates()
-        self._show_evidence()
+        self._show_tab()
         self._show_session()
         self._timer.setInterval(max(TEXT_MS, round(1000 * SHARE * (time.monotonic() - start))))
 
@@ -137,20 +135,26 @@ class AcceptancePage(QWidget):
 
     def _show_source(self) -> None:
         shown = self._published or self._shown
-        text = self.tr("Shown: {source}").format(source=shown.source if shown is not None else self.tr("this run"))
+        text = "" if shown is None else self.tr("Shown: {source}").format(source=shown.source)
         self.source.shown.setText(self.tr("Reading …") if self.asker.busy else text)
         self.source.run.setEnabled(self._other is not None or self._published is not None)
 
     def _show_rates(self) -> None:
         a = self._shown
         self._head.setText(words.headline(a, self.rates.engine))
-        self.rates.set_acceptance(a, self._evidence)
+        if self.tabs.currentWidget() is self.rates:
+            self.rates.set_acceptance(a, self._evidence)
 
     def _show_evidence(self) -> None:
-        e = self._published or self._evidence
-        self.beyond.set_evidence(e)
-        self.addup.set_evidence(e)
+        for panel in (self.beyond, self.addup):
+            if self.tabs.currentWidget() is panel:
+                panel.set_evidence(self._published or self._evidence)
         self._show_source()
+
+    def _show_tab(self) -> None:
+        """Tell the tab that has come to the front; one that nobody sees is told nothing."""
+        self._show_rates()
+        self._show_evidence()
 
     def _show_session(self) -> None:
         s = self._session
@@ -218,6 +222,7 @@ class AcceptancePage(QWidget):
         self.asker.answered.connect(self._read)
         self.asker.ended.connect(self._read_ended)
         self.rates.engine_changed.connect(self._show_rates)
+        self.tabs.currentChanged.connect(self._show_tab)
         self.beyond.control_wanted.connect(self.run_control)
         self.addup.rows_wanted.connect(self.read_rows)
         self.published.reported.connect(self.reported)

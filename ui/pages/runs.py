@@ -10,6 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
@@ -37,6 +38,7 @@ from ui.widgets.runs_bar import RunsBar
 REFRESH_MS = 250  # figures change at most four times a second
 CHUNK, CHUNK_MS = 40, 16  # runs taken into the table at once, some milliseconds of work, and how often
 MOST_CHOSEN = 2
+LEAST_NAME = 120  # px of a row's name
 LEAST = 320  # px of table and texts; with less the page scrolls
 PADDING = 5  # px left and right of a cell
 
@@ -58,6 +60,8 @@ class RunsPage(QWidget):
         self._chunks.timeout.connect(self._take_chunk)
         self._refresh_timer = QTimer(self, interval=REFRESH_MS, singleShot=True)
         self._refresh_timer.timeout.connect(self.refresh)
+        self._names_timer = QTimer(self, interval=0, singleShot=True)  # once the layout is done
+        self._names_timer.timeout.connect(self._fit_names)
         self._connect()
         self.refresh()
         self._show_desk()
@@ -83,7 +87,7 @@ class RunsPage(QWidget):
 
     def shutdown(self) -> bool:
         """Stop, and wait for the thread that reads and writes; return whether it ended in time."""
-        for timer in (self._chunks, self._refresh_timer):
+        for timer in (self._chunks, self._refresh_timer, self._names_timer):
             timer.stop()
         return self.desk.close()
 
@@ -119,10 +123,18 @@ class RunsPage(QWidget):
         self.model.refresh()
         for name in SETTINGS:
             self.table.setColumnHidden(COLUMNS.index(name), len(self.model.values(name)) < 2)
-        self._head.setText(runs_words.headline(self.model))
+        self._head.setText(runs_words.headline(self.model, self._session.pair is not None))
         shared = runs_words.common(self.model)
         self._shared.setText(self.tr("All rows: {s}").format(s=shared))
         self._shared.setVisible(bool(shared))
+        self._fit_names()
+
+    def _fit_names(self) -> None:
+        """Give the rows' names the width that the figures leave them, so that the table does not scroll sideways."""
+        table, header = self.table, self.table.header()
+        others = sum(header.sectionSize(i) for i in range(1, len(COLUMNS)) if not header.isSectionHidden(i))
+        wish = max(table.sizeHintForColumn(0), header.sectionSizeHint(0))
+        table.setColumnWidth(0, max(LEAST_NAME, min(wish, table.viewport().width() - others)))
 
     def _take_runs(self, runs: list[Brief]) -> None:
         self._waiting.extend(runs)
@@ -142,6 +154,8 @@ class RunsPage(QWidget):
         self._chunks.start()
 
     def _show_desk(self) -> None:
+        if not self.desk.runs:
+            self.refresh()  # what the head line asks for depends on the pair
         d, progress = self.desk, ""
         if d.going is not None:
             text = self.tr("{file}: {n} of {all} runs finished")
@@ -177,6 +191,8 @@ class RunsPage(QWidget):
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setFrameShape(QFrame.Shape.NoFrame)
         self.table.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.table.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
+        self.table.header().setStretchLastSection(False)
         self.table.header().setResizeContentsPrecision(200)
         splitter = QSplitter(Qt.Orientation.Vertical)
         for part in (self.table, self.compare):
@@ -202,7 +218,13 @@ class RunsPage(QWidget):
         self.bar.open.connect(self._ask_open)
         self.bar.export.connect(self._ask_export)
         self.bar.by_changed.connect(self._regroup)
+        self.table.expanded.connect(lambda _: self._names_timer.start())
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._show_chosen())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the table's first column to the new width."""
+        super().resizeEvent(event)
+        self._names_timer.start()
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow a change of theme or of the text's size."""

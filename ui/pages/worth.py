@@ -28,7 +28,7 @@ from ui.widgets.text_part import TextPart
 from ui.worth_model import Findings
 
 TEXT_MS = 250  # numbers change at most four times a second
-HEIGHTS = {"plots": 170, "heat": 96, "look": 170, "sources": 160}  # px at the usual size of the text
+HEIGHTS = {"plots": 170, "heat": 96, "look": 170, "sources": 200}  # px at the usual size of the text
 
 
 class WorthPage(QWidget):
@@ -88,8 +88,7 @@ class WorthPage(QWidget):
             if self._asked is not None:  # the first of another text
                 self._subject, self._asked, self._look = self._asked, None, None
                 self.analysis = answer
-                self.text.set_analysis(answer, self._label, self._has_texts())
-                self.text.show_from(0)
+                self.text.set_analysis(answer, self._label, self._has_texts(), other=True)
             self.analysis, self._found = answer, None
             self._soon()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QElapsedTimer, QEvent, QPoint, QPointF, QRectF, Qt, QTimer
+from PySide6.QtCore import QElapsedTimer, QEvent, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetricsF,
@@ -22,7 +22,7 @@ from PySide6.QtGui import (
     QShowEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QLabel, QMenu, QMessageBox, QToolTip, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QGraphicsView, QLabel, QMenu, QMessageBox, QToolTip, QWidget
 
 from ui import theme
 from ui.plots.key import Entry, Key
@@ -45,6 +45,9 @@ class Plot(pg.PlotWidget):
     def __init__(self, parent: QWidget | None = None, axes: dict[str, pg.AxisItem] | None = None) -> None:
         super().__init__(parent, axisItems=axes)
         self._dirty = True
+        self._y_ticks: tuple[float, float, float] | None = None  # first, last, step
+        self._header: tuple[object, ...] = ()  # what its places were computed for
+        self._key_fits = True
         self._clock = QElapsedTimer()
         self._timer = QTimer(self, singleShot=True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -52,6 +55,7 @@ class Plot(pg.PlotWidget):
         self._caption, self._message, self._key = self._label(), self._label(), Key(self)
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setMinimumSize(*SMALLEST)
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)  # `redraw_now` does it
         self._fix_interaction()
         self._built = True
         self.restyle()
@@ -92,11 +96,19 @@ class Plot(pg.PlotWidget):
         """Show [low, high], ticks included, with so many free pixels above it."""
         height = max(self.plotItem.vb.height(), 1.0)
         share = height / max(height - headroom, height * 0.4, 1.0)
-        self.plotItem.vb.setYRange(low, low + (high - low) * share, padding=0)
+        self.set_range(1, low, low + (high - low) * share)
         axis = self.plotItem.getAxis("left")
         axis.label.setVisible(axis.label.boundingRect().width() < height)
-        step = tick_step(high - low, height / share, QFontMetricsF(theme.text_font()).height() * TICK_LINES)
-        axis.setTicks([ticks(low, high, step), []])
+        line = theme.face(QApplication.font().pointSizeF())[1].height()
+        chosen = low, high, tick_step(high - low, height / share, line * TICK_LINES)
+        if chosen != self._y_ticks:  # new ones have pyqtgraph lay out its axis again
+            self._y_ticks = chosen
+            axis.setTicks([ticks(*chosen), []])
+
+    def set_range(self, axis: int, low: float, high: float) -> None:
+        """Show [low, high] of x (0) or y (1); the same range again costs nothing."""
+        if self.plotItem.vb.viewRange()[axis] != [low, high]:
+            (self.plotItem.vb.setYRange if axis else self.plotItem.vb.setXRange)(low, high, padding=0)
 
     @property
     def caption(self) -> str:
@@ -114,7 +126,9 @@ class Plot(pg.PlotWidget):
         self._dirty = False
         self._clock.restart()
         self.draw()
+        self.plotItem.layout.activate()
         self.plotItem.vb.prepareForPaint()  # else pyqtgraph moves its items while painting, and paints all twice
+        self.viewport().update()  # plot and key in one go; the view itself would first paint what lies under the key
 
     def restyle(self) -> None:
         """Take over colours and fonts of the theme."""
@@ -263,14 +277,22 @@ class Plot(pg.PlotWidget):
         return round(metrics.horizontalAdvance("0.000") + metrics.height() + 10)
 
     def _place_header(self) -> None:
-        self._top, width = EDGE - 2, self.width() - 2 * EDGE
+        width = self.width() - 2 * EDGE
+        state = self.size(), self._caption.text(), self._key.heightForWidth(width), QApplication.font().pointSizeF()
+        if state != self._header:
+            self._header = state
+            self._lay_header(width)
+        self._key.setVisible(self._key_fits and not self._key.is_empty)
+
+    def _lay_header(self, width: int) -> None:
+        self._top, self._key_fits = EDGE - 2, True
         for label in (self._caption, self._key):
             height = label.heightForWidth(width)
             if label is self._key and self._top + height > self.height() * MOST_HEADER:
-                label.hide()
+                self._key_fits = False
+                continue
             if not label.isHidden():
                 label.setGeometry(EDGE, self._top, width, height)
                 self._top += height + 6
-        margins = QRectF(4, self._top + 2, EDGE, 6)
-        self.plotItem.layout.setContentsMargins(margins.x(), margins.y(), margins.width(), margins.height())
+        self.plotItem.layout.setContentsMargins(4, self._top + 2, EDGE, 6)
         self.plotItem.layout.activate()

@@ -71,6 +71,16 @@ def columns_of(position: Position, capacity: int) -> Columns | None:
 
     The drafted and the extra token always have a column; where they rank too low they form the tail.
     """
+    global _last
+    if _last is None or _last[0] is not position or _last[1] != capacity:
+        _last = position, capacity, _columns(position, capacity)
+    return _last[2]
+
+
+_last: tuple[Position, int, Columns | None] | None = None  # two plots ask for the same columns one after the other
+
+
+def _columns(position: Position, capacity: int) -> Columns | None:
     bars = position.bars
     if bars is None:
         return None

@@ -13,6 +13,7 @@ from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from ui import theme
+from ui.widgets.fast_text import LEFT, fast_text
 
 SWATCH = 16  # px, side of a square swatch; lines are twice as wide
 SPACING = 18  # px between entries
@@ -50,11 +51,18 @@ class Key(QWidget):
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
         """Show these entries from now on."""
+        self.setVisible(bool(entries))
+        if tuple(entries) == self._entries:
+            return
         self._entries = tuple(entries)
-        self.setVisible(bool(self._entries))
         self.setAccessibleName(", ".join(entry.text for entry in self._entries))
         self.updateGeometry()
         self.update()
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to show."""
+        return not self._entries
 
     def hasHeightForWidth(self) -> bool:
         """Tell layouts that lines wrap."""
@@ -79,10 +87,10 @@ class Key(QWidget):
 
     def _paint_entry(self, painter: QPainter, entry: Entry, box: QRectF) -> None:
         self._paint_swatch(painter, entry, box)
-        painter.setFont(theme.text_font(self.font().pointSizeF(), entry.bold))
         painter.setPen(theme.colour("text"))
-        text = box.adjusted(entry.swatch, 0, 0, 0)
-        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), entry.text)
+        fast_text(self.font().pointSizeF(), entry.bold).draw(
+            painter, box.adjusted(entry.swatch, 0, 0, 0), LEFT, entry.text
+        )
 
     def _paint_swatch(self, painter: QPainter, entry: Entry, box: QRectF) -> None:
         middle = box.center().y()
@@ -101,10 +109,9 @@ class Key(QWidget):
 
     def _places(self, width: int) -> list[tuple[int, float, Entry]]:
         """Return (line, x, entry) for each entry."""
-        places, line, x = [], 0, 0.0
+        places, line, x, points = [], 0, 0.0, self.font().pointSizeF()
         for entry in self._entries:
-            metrics = QFontMetricsF(theme.text_font(self.font().pointSizeF(), entry.bold))
-            need = entry.swatch + metrics.horizontalAdvance(entry.text)
+            need = entry.swatch + theme.text_width(entry.text, points, entry.bold)
             if x and x + need > width:
                 line, x = line + 1, 0.0
             places.append((line, x, entry))

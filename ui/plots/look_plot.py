@@ -40,6 +40,6 @@ class LookPlot(PQPlot):
             said += self.tr("; behind {n} tokens of context.").format(n=f"{context:,}")
         return said
 
-    def _token_label(self, x: float, token: int) -> TokenLabel:
-        made = super()._token_label(x, token)
+    def _token_label(self, x: float, token: int, *others: object) -> TokenLabel:
+        made = super()._token_label(x, token, *others)
         return replace(made, bold=True) if token == self.token and token != NONE else made

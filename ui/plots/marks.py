@@ -13,16 +13,18 @@ from itertools import pairwise
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen, QPixmap, QPolygonF
-from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QPixmap, QPolygonF
+from PySide6.QtWidgets import QApplication, QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from ui import theme
+from ui.widgets.fast_text import LEFT, fast_text
 
 TILE = 10  # px, period of a texture
 DOT, DOT_STRENGTH = 1.3, 0.6  # radius in px and opacity of a dot
 GAP = 6  # px between callouts
 LEAST_DATA = 56  # px of a plot that callouts leave to the data
 MARKER = 16  # px between a box and the highest bar
+OUTLINE = 2  # px around bars that their outline may take
 PAD = 8  # px, inside a callout
 
 
@@ -55,36 +57,67 @@ def _tile(ground: QColor) -> tuple[QPixmap, QPainter]:
     return tile, painter
 
 
-class Bars(pg.BarGraphItem):
-    """Bars of one look; textures keep their size on screen, bars of height 0 leave no line behind."""
+class Bars(QGraphicsItem):
+    """Bars of one look; textures keep their size on screen, bars of height 0 leave no line behind.
+
+    Not pyqtgraph's, which prepares shapes for every call and measures itself dozens of times a repaint.
+    """
 
     def __init__(self) -> None:
-        super().__init__(
-            x=np.empty(0), height=np.empty(0), y0=np.empty(0), width=np.empty(0), pen=QPen(), brush=QBrush()
-        )
+        super().__init__()
+        self._brush, self._pen = QBrush(), QPen(Qt.PenStyle.NoPen)
+        self._rects: list[QRectF] = []
+        self._area = QRectF()
+
+    @property
+    def opts(self) -> dict[str, np.ndarray]:
+        """Return the bars as pyqtgraph names their parts: x, y0, width, height, [m] each."""
+        rows = [(r.center().x(), r.y(), r.width(), r.height()) for r in self._rects]
+        return dict(zip(("x", "y0", "width", "height"), np.array(rows, float).reshape(-1, 4).T, strict=True))
 
     def set_bars(self, x: np.ndarray, height: np.ndarray, base: np.ndarray | float, width: np.ndarray | float) -> None:
         """Show bars [m] around x, from base to base + height."""
-        keep = height > 0
-        base, width = np.broadcast_to(base, x.shape), np.broadcast_to(width, x.shape)
-        self.setOpts(x=x[keep], height=height[keep], y0=base[keep], width=width[keep])
+        m = len(x)
+        bases, widths = (v.tolist() if isinstance(v, np.ndarray) else [v] * m for v in (base, width))
+        self.prepareGeometryChange()
+        bars = zip(x.tolist(), height.tolist(), bases, widths, strict=True)
+        self._rects = [QRectF(at - w / 2, foot, w, tall) for at, tall, foot, w in bars if tall > 0]
+        self._area = QRectF()
+        for rect in self._rects:
+            self._area |= rect
+        self.update()
 
     def set_look(self, brush: QBrush, pen: QPen | None = None) -> None:
         """Fill with this brush, outline with this (cosmetic) pen."""
-        self.setOpts(brush=brush, pen=pen or pg.mkPen(None))
+        self._brush, self._pen = brush, pen or QPen(Qt.PenStyle.NoPen)
+        self.update()
 
     def rects(self) -> list[QRectF]:
         """Return the bars in data coordinates."""
-        x, y, width, height = (self.opts[name] for name in ("x", "y0", "width", "height"))
-        return [QRectF(*bar) for bar in np.stack([x - width / 2, y, width, height], axis=-1).tolist()]
+        return list(self._rects)
+
+    def boundingRect(self) -> QRectF:
+        """Return the bars' rectangle and room for the outline."""
+        if not self._rects:
+            return QRectF()
+        across, up = OUTLINE / max(self._scale(0), 1e-9), OUTLINE / max(self._scale(1), 1e-9)
+        return self._area.adjusted(-across, -up, across, up)
 
     def paint(self, painter: QPainter, *_args: object) -> None:
         """Paint the bars with the texture fixed to the screen."""
-        brush = QBrush(self.opts["brush"])
-        brush.setTransform(painter.worldTransform().inverted()[0])
-        painter.setPen(self.opts["pen"])
+        if not self._rects:
+            return
+        brush = QBrush(self._brush)
+        if brush.style() is Qt.BrushStyle.TexturePattern:
+            brush.setTransform(painter.worldTransform().inverted()[0])
+        painter.setPen(self._pen)
         painter.setBrush(brush)
-        painter.drawRects(self.rects())
+        painter.drawRects(self._rects)
+
+    def _scale(self, axis: int) -> float:
+        """Return how many px a unit of x (0) or y (1) takes on screen."""
+        transform = self.sceneTransform()
+        return abs(transform.m22() if axis else transform.m11())
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,30 +212,33 @@ class Callouts(QGraphicsItem):
         painter.setPen(QPen(callout.colour, 1))
         painter.setBrush(theme.colour("panel"))
         painter.drawRoundedRect(box, 5, 5)
-        line = QRectF(box.x() + PAD, box.y() + PAD / 2, box.width(), QFontMetricsF(theme.text_font()).height())
-        painter.setFont(theme.token_font(bold=True))
+        points = _points()
+        line = QRectF(box.x() + PAD, box.y() + PAD / 2, box.width(), theme.face(points)[1].height())
         painter.setPen(callout.colour)
-        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, callout.name)
+        fast_text(points, bold=True, is_token=True).draw(painter, line, LEFT, callout.name)
         shift = _advance(callout.name, True)
-        painter.setFont(theme.text_font(bold=True))
-        painter.drawText(line.translated(shift, 0), Qt.AlignmentFlag.AlignVCenter, callout.word)
-        painter.setFont(theme.text_font())
+        fast_text(points, bold=True).draw(painter, line.translated(shift, 0), LEFT, callout.word)
         painter.setPen(theme.colour("text"))
-        painter.drawText(line.translated(0, line.height()), Qt.AlignmentFlag.AlignVCenter, "   ".join(callout.numbers))
+        fast_text(points).draw(painter, line.translated(0, line.height()), LEFT, "   ".join(callout.numbers))
+
+
+def _points() -> float:
+    return QApplication.font().pointSizeF()
 
 
 def _height(lines: int) -> float:
-    return QFontMetricsF(theme.text_font()).height() * lines + PAD
+    return theme.face(_points())[1].height() * lines + PAD
 
 
 def _advance(name: str, gap: bool) -> float:
-    width = QFontMetricsF(theme.token_font(bold=True)).horizontalAdvance(name)
+    width = theme.text_width(name, _points(), bold=True, is_token=True)
     return width + 6 if name and gap else width
 
 
 def _width(callout: Callout) -> float:
-    first = _advance(callout.name, True) + QFontMetricsF(theme.text_font(bold=True)).horizontalAdvance(callout.word)
-    return max(first, QFontMetricsF(theme.text_font()).horizontalAdvance("   ".join(callout.numbers))) + 2 * PAD
+    points = _points()
+    first = _advance(callout.name, True) + theme.text_width(callout.word, points, bold=True)
+    return max(first, theme.text_width("   ".join(callout.numbers), points)) + 2 * PAD
 
 
 def _fitting(callouts: list[Callout], width: float) -> tuple[Callout, ...]:

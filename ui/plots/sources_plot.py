@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
 from simulator.worth.outlook import SURE, Mean
@@ -89,9 +90,19 @@ class SourcesPlot(Plot):
         self.whiskers.setData(x=x, y=y, top=np.minimum(half, 1 - y), bottom=np.minimum(half, y))
         _steps(self.needed, x, [s.break_even for s in self.sources])
         _steps(self.ceilings, x, [s.ceiling for s in self.sources])
-        colour, tops = theme.colour("text"), np.minimum(1.0, y + half)
+        colour, tops = theme.colour("text"), self._tops(np.minimum(1.0, y + half))
         self.tags.set_tags([Tag(float(a), float(b), f"{SIGNS[s.pays]} {prob(s.alpha.value, 2)}", colour)
                             for a, b, s in zip(x, tops, self.sources, strict=True)])  # fmt: skip
+
+    def _tops(self, tops: np.ndarray) -> np.ndarray:
+        """Return where the numbers stand: above the bars, or above a line that would run through them."""
+        vb, clear = self.plotItem.vb, tops.copy()
+        line = vb.viewRect().height() / max(vb.height(), 1.0) * (QFontMetricsF(theme.text_font()).height() + 4)
+        for i, s in enumerate(self.sources):
+            for level in sorted(h for h in (s.break_even, s.ceiling) if h is not None):
+                if clear[i] - line / 4 < level < clear[i] + line:
+                    clear[i] = level
+        return clear
 
     def read_out(self, x: float, y: float) -> str:
         """Return the numbers of the column under the pointer."""
@@ -112,7 +123,7 @@ class SourcesPlot(Plot):
         if any(s.break_even is not None for s in self.sources):
             entries.append(Entry(self.tr("break-even"), pen=self._needed_pen))
         if any(s.ceiling is not None for s in self.sources):
-            entries.append(Entry(self.tr("E[max p], ceiling of a deterministic draft"), pen=self._ceiling_pen))
+            entries.append(Entry(self.tr("ceiling E[max p]"), pen=self._ceiling_pen))
         return entries
 
 

@@ -96,7 +96,7 @@ class TokenPlot(Plot):
         """Set ranges, ticks, labels and the tint behind marked columns; `top` is the highest bar."""
         columns = self.columns
         span = max(columns.right + 0.6, FEWEST_SLOTS)
-        self.plotItem.vb.setXRange(-0.6, span - 0.6 + 0.1, padding=0)
+        self.set_range(0, -0.6, span - 0.6 + 0.1)
         per_column = self.plotItem.vb.width() / (span + 0.1)
         self.axis.set_labels(self._labels(columns), columns.gaps, per_column)
         self.plotItem.layout.activate()
@@ -149,10 +149,14 @@ class TokenPlot(Plot):
         return f"<tr><td>{name}&nbsp;&nbsp;</td><td align='right'>{text}</td></tr>"
 
     def _labels(self, columns: Columns) -> list[TokenLabel]:
-        return [self._token_label(float(x), int(token)) for x, token in zip(columns.x, columns.ids, strict=True)]
+        marked, plain = self.marked(), theme.colour("text")
+        places = zip(columns.x.tolist(), columns.ids.tolist(), strict=True)
+        return [self._token_label(x, token, marked, plain) for x, token in places]
 
-    def _token_label(self, x: float, token: int) -> TokenLabel:
-        drafted, extra = self.marked()
+    def _token_label(
+        self, x: float, token: int, marked: tuple[DraftedToken | None, ExtraToken | None], plain: QColor
+    ) -> TokenLabel:
+        drafted, extra = marked
         if token == REST:
             text = self.tr("rest") if self.divisor == 1 else self.tr("rest ÷{n}").format(n=self.divisor)
             return TokenLabel(x, text, theme.colour("muted"), is_token=False)
@@ -160,7 +164,7 @@ class TokenPlot(Plot):
             return TokenLabel(x, self.label(token), self.drafted_colour(), bold=True)
         if extra is not None and token == extra.token_id:
             return TokenLabel(x, self.label(token), self.extra_colour(), bold=True)
-        return TokenLabel(x, self.label(token), theme.colour("text"))
+        return TokenLabel(x, self.label(token), plain)
 
     def _tint_marked(self, columns: Columns) -> None:
         marked = [columns.index(t.token_id) for t in self.marked() if t is not None]

@@ -14,7 +14,7 @@ from simulator.theory import equivalent_alpha
 from ui import acceptance_words as words
 from ui import theme
 from ui.plots.support_plot import SupportPlot
-from ui.widgets.arranging import halves
+from ui.widgets.arranging import filling, halves
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure, Figures
 from ui.widgets.labelled_slider import LabelledSlider
@@ -148,7 +148,7 @@ class AddUpPanel(QWidget):
         row.addWidget(self.kept)
         other = QVBoxLayout(right)
         other.addWidget(self.said)
-        other.addWidget(self.plot, 1)
+        other.addWidget(filling(self.plot, 200), 1)
         other.addLayout(row)
         button = QHBoxLayout()
         button.addWidget(self.read)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from ui import theme
 
@@ -50,3 +50,13 @@ def halves(left: QWidget, right: QWidget, shares: tuple[int, int], widths: tuple
         splitter.setSizes(list(widths))
     splitter.setChildrenCollapsible(False)
     return splitter
+
+
+def filling(widget: QWidget, least: int) -> QWidget:
+    """Let a plot or table take the height that is left, at least so many px; what it would like itself does not count.
+
+    Beside wrapped texts a page is as high as its parts would like to be, and a plot would like 480 px.
+    """
+    widget.setSizePolicy(widget.sizePolicy().horizontalPolicy(), QSizePolicy.Policy.Ignored)
+    widget.setMinimumHeight(least)
+    return widget

@@ -10,12 +10,13 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 
 from simulator.acceptance.beyond import Evidence
 from simulator.acceptance.correlation import Control
+from simulator.acceptance.jobs import CONTROL_PROMPTS, CONTROL_SEEDS, CONTROL_TOKENS
 from simulator.parameters import PARAMETERS
 from ui import acceptance_words as words
 from ui import theme
 from ui.plots.axis_plot import Answer, AxisPlot
 from ui.plots.control_plot import ControlPlot
-from ui.widgets.arranging import halves
+from ui.widgets.arranging import filling, halves
 from ui.widgets.labelled_slider import LabelledSlider, align_labels
 
 
@@ -47,9 +48,9 @@ class BeyondPanel(QWidget):
         self.run = QPushButton(self.tr("Control run, k = 1…8"))
         self.run.setToolTip(
             self.tr(
-                "Four prompts, three seeds, 96 tokens at every k; both laws are fitted at k = 4 and "
+                "Up to {p} prompts, {n} seeds, {t} tokens at every k; the laws are fitted at k = 4 and "
                 "foretell the others."
-            )
+            ).format(p=CONTROL_PROMPTS, n=CONTROL_SEEDS, t=CONTROL_TOKENS)
         )
         self._build()
         for slider in (self.mean, self.rho):
@@ -181,12 +182,12 @@ class BeyondPanel(QWidget):
         align_labels([self.mean, self.rho])
         column = QVBoxLayout(left)
         column.addWidget(self.head)
-        column.addWidget(self.axis, 1)
+        column.addWidget(filling(self.axis, 150), 1)
         column.addLayout(sliders)
         column.addLayout(buttons)
         other = QVBoxLayout(right)
         other.addWidget(self.said)
-        other.addWidget(self.control, 1)
+        other.addWidget(filling(self.control, 200), 1)
         row = QHBoxLayout()
         row.addWidget(self.run)
         row.addStretch(1)

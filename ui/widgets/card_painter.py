@@ -8,17 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QBrush, QFont, QPainter, QPen, QPolygonF
 
 from ui import theme
 from ui.widgets.card_model import Card
+from ui.widgets.fast_text import CENTRE, LEFT, RIGHT, FastText
 from ui.widgets.marks import draw_mark
 from ui.widgets.origin import COLOURS, Origin
 
 translate = QCoreApplication.translate
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-CENTRE = Qt.AlignmentFlag.AlignCenter
 HEIGHT = 110  # px at scale 1; the rows below plus padding
 PADDING = 6
 ROWS = {"token": 23, "p": 15, "q": 15, "bar": 15, "test": 14, "verdict": 16}
@@ -89,7 +87,7 @@ class CardPainter:
 
     def _full(self, painter: QPainter, rows: dict[str, QRectF], card: Card) -> None:
         self._write(painter, rows["token"], card.tag, self._small, "muted", RIGHT)
-        free = rows["token"].width() - QFontMetricsF(self._small).horizontalAdvance(card.tag) - 6
+        free = rows["token"].width() - self._small.width(card.tag) - 6
         self._token_row(painter, rows["token"], card, free, self._token)
         if not card.unreached:
             self._figure(painter, rows["p"], translate("RoundCards", "target p"), card.p, card.tone)
@@ -105,7 +103,7 @@ class CardPainter:
 
     def _fitting(self, comparison: str, row: QRectF) -> str:
         """Return "u .00866 ≥ .00319", without its u where the digits need the room."""
-        fits = QFontMetricsF(self._value).horizontalAdvance(comparison) <= row.width()
+        fits = self._value.width(comparison) <= row.width()
         return comparison if fits else comparison.removeprefix("u ")
 
     def _slim(self, painter: QPainter, rows: dict[str, QRectF], card: Card) -> None:
@@ -116,14 +114,15 @@ class CardPainter:
             self._bar(painter, rows["bar"].adjusted(3, 0, -3, 0), card)
         self._write(painter, rows["verdict"], card.sign, self._verdict, COLOURS[card.origin], CENTRE)
 
-    def _token_row(self, painter: QPainter, row: QRectF, card: Card, free: float, font: QFont) -> None:
+    def _token_row(self, painter: QPainter, row: QRectF, card: Card, free: float, font: FastText) -> None:
         if not card.token:
             if not card.unreached:
                 self._blank(painter, QRectF(row.left(), row.top(), min(free, 44 * self.scale), row.height()), 12)
             return
-        metrics = QFontMetricsF(font)
-        text = metrics.elidedText(card.token, Qt.TextElideMode.ElideRight, free)
-        width = min(free, metrics.horizontalAdvance(text))
+        metrics, text = font.metrics, card.token
+        if font.width(text) > free:
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, free)
+        width = min(free, font.width(text))
         left = row.left() if font is self._token else row.center().x() - width / 2
         box = QRectF(left, row.center().y() - 0.6 * metrics.height(), width, 1.14 * metrics.height())
         self._write(painter, QRectF(left, row.top(), free, row.height()), text, font, COLOURS[card.origin], LEFT)
@@ -169,14 +168,11 @@ class CardPainter:
             QPolygonF([QPointF(x - half, top), QPointF(x + half, top), QPointF(x, track.top() + reach * 0.5)])
         )
 
-    def _write(
-        self, painter: QPainter, row: QRectF, text: str, font: QFont, colour: str, align: Qt.AlignmentFlag
-    ) -> None:
-        painter.setFont(font)
+    def _write(self, painter: QPainter, row: QRectF, text: str, font: FastText, colour: str, align: int) -> None:
         painter.setPen(theme.colour(colour))
-        painter.drawText(row, align | Qt.TextFlag.TextSingleLine, text)
+        font.draw(painter, row, align, text)
 
 
-def _font(font: QFont, pixels: float) -> QFont:
+def _font(font: QFont, pixels: float) -> FastText:
     font.setPixelSize(max(6, round(pixels)))
-    return font
+    return FastText(font)

@@ -35,7 +35,7 @@ class DoctorPage(QWidget):
             (t("differing ids"), t("Ids that stand for different texts in the two, or in one of them for none.")),
         ]  # fmt: skip
         self._figures = [[_label(""), _label("")] for _ in self._lines]
-        self._examples = QGridLayout()
+        self._examples, self._tokens = QGridLayout(), list[QLabel]()
         self._no_examples = _label("")
         self._kinds = {
             "identical": t("identical: every id stands for the same text; the pair is exact as it is."),
@@ -78,6 +78,7 @@ class DoctorPage(QWidget):
                 label.setText("–" if number is None else f"{number:,}")
 
     def _show_examples(self, found: Diagnosis | None) -> None:
+        self._tokens = []
         while self._examples.count():
             self._examples.takeAt(0).widget().deleteLater()
         examples = found.examples if found else ()
@@ -87,7 +88,7 @@ class DoctorPage(QWidget):
             for column, text in enumerate(row):
                 label = _label(text, muted=i == 0)
                 if i and column:
-                    theme.set_face(label, fixed_width=True)
+                    self._tokens.append(label)
                 self._examples.addWidget(label, i, column)
         none = self.tr("None: no id stands for different texts.") if found and found.usable else "–"
         self._no_examples.setText(none)
@@ -109,6 +110,8 @@ class DoctorPage(QWidget):
         for labels in self._figures:
             for label in labels:
                 theme.set_face(label, 1.3, bold=True)
+        for label in self._tokens:
+            label.setFont(theme.token_font())  # a style sheet cannot say: no ligatures
         for kind, label in self._meanings.items():
             here = kind == self._kind
             label.setText(f"{SIGNS[kind][0] if here else '·'}  {self._kinds[kind]}")

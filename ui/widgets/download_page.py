@@ -36,6 +36,7 @@ class DownloadPage(QWidget):
                                "into {folder}, never pickles.").format(folder=hub_cache()), muted=True)  # fmt: skip
         self.name = QLineEdit()
         self.name.setPlaceholderText(t("owner/name, or the address of its page"))
+        self.name.setTextMargins(theme.SPACE // 2, 0, theme.SPACE // 2, 0)
         self.name.setAccessibleName(t("Name of a model on the hub"))
         self.look_up, self.download = QPushButton(t("Look up")), QPushButton(t("Download from the hub"))
         self.download.setProperty("primary", True)
@@ -90,6 +91,7 @@ class DownloadPage(QWidget):
     def _begin(self, job: Job) -> None:
         self.progress.set_progress(self.tr("Starting …"), None)
         self._asker.ask(job)
+        self.name.setFocus()  # not to what comes next when the pressed button is greyed
         self._allow()
 
     def _forget(self) -> None:

@@ -6,7 +6,7 @@ Knows: rows and marks. Does not know: how a figure was counted.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QFontMetricsF
+from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from simulator.acceptance.body import Acceptance
@@ -26,6 +26,7 @@ TITLES = {
     "per_position_unconditional": "by position",
     "per_position_conditional": "by position, reached",
 }
+LINES = 1.7  # of two, since lines break between words
 MOST = 4  # positions in a cell; the plot has all of them
 
 
@@ -35,6 +36,7 @@ class FigureTable(QTableWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(len(TITLES), 4, parent)
         self._shown: tuple[Acceptance | None, str] = None, ""
+        self._rows: dict[str, tuple[str, ...]] = {}  # what stands in each row, without its look
         self.setHorizontalHeaderLabels(
             [self.tr("figure"), self.tr("here"), self.tr("formula"), self.tr("who calls it what")]
         )
@@ -42,7 +44,6 @@ class FigureTable(QTableWidget):
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setShowGrid(False)
-        self.setWordWrap(False)
         self.verticalHeader().hide()
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         header = self.horizontalHeader()
@@ -61,19 +62,44 @@ class FigureTable(QTableWidget):
     def changeEvent(self, event: QEvent) -> None:
         """Follow a change of theme or of the text's size."""
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and hasattr(self, "_shown"):
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and hasattr(self, "_rows"):
+            self._rows.clear()  # the looks are other ones
             self._fill()
 
     def _fill(self) -> None:
-        engine = self._shown[1]
+        """Bring the rows up to date that say something else than before."""
+        engine, before = self._shown[1], dict(self._rows)
         printed = NAMES.get(engine, {})
         for row, (name, title) in enumerate(TITLES.items()):
             mark = "▸ " if name in printed else "   "
-            cells = mark + title, self._value(name), FORMULAS[name], called(name, engine) or self.tr("SpecScope only")
-            for column, text in enumerate(cells):
-                self._set(row, column, text, name, name in printed)
-        line = round(QFontMetricsF(theme.text_font()).height())
-        self.verticalHeader().setDefaultSectionSize(line + 8)
+            cells = mark + title, self._value(name), FORMULAS[name], self._called(name, engine)
+            if self._rows.get(name) != cells:
+                self._rows[name] = cells
+                for column, text in enumerate(cells):
+                    self._set(row, column, text, name, name in printed)
+        if self._rows != before:
+            self._fit_rows()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give every row the lines that its names take at this width."""
+        super().resizeEvent(event)
+        self._fill()
+        self._fit_rows()
+
+    def _called(self, name: str, engine: str) -> str:
+        """Return who calls a figure what: everybody where two lines are enough, else one and how many more."""
+        names = {who: said[name] for who, said in NAMES.items() if name in said}
+        if not names:
+            return self.tr("SpecScope only")
+        whole = called(name, engine)
+        if QFontMetricsF(theme.text_font(bold=True)).horizontalAdvance(whole) < LINES * self.columnWidth(3):
+            return whole
+        first = names[engine] if engine in names else "{}: {}".format(*next(iter(names.items())))
+        return first if len(names) == 1 else self.tr("{name} (+{n})").format(name=first, n=len(names) - 1)
+
+    def _fit_rows(self) -> None:
+        self.verticalHeader().setMinimumSectionSize(round(QFontMetricsF(theme.text_font()).height()) + 6)
+        self.resizeRowsToContents()
 
     def _set(self, row: int, column: int, text: str, name: str, marked: bool) -> None:
         item = self.item(row, column)
@@ -92,7 +118,8 @@ class FigureTable(QTableWidget):
             return "–"
         if name.startswith("per_position"):
             rates = [s.unconditional if name.endswith("unconditional") else s.conditional for s in a.steps]
-            texts = ["–" if rate is None else f"{rate:.3f}".removeprefix("0") for rate in rates]
+            digits = 3 if len(rates) < MOST else 2
+            texts = ["–" if rate is None else f"{rate:.{digits}f}".removeprefix("0") for rate in rates]
             return (" ".join(texts[:MOST]) + (" …" if len(texts) > MOST else "")) or "–"
         text = value_text(name, a.figures.get(name))
         stated = a.printed.get(name)

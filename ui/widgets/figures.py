@@ -90,4 +90,6 @@ class _Cell(QWidget):
     def _dress(self) -> None:
         size = QApplication.font().pointSizeF() * BIG
         colour = getattr(theme.current(), self._figure.colour_name)
-        self._value.setStyleSheet(f"font-size: {size:.1f}pt; font-weight: 600; color: {colour};")
+        sheet = f"font-size: {size:.1f}pt; font-weight: 600; color: {colour};"
+        if sheet != self._value.styleSheet():  # a new one has Qt style and lay out the cell again
+            self._value.setStyleSheet(sheet)

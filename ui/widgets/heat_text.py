@@ -6,8 +6,8 @@ Knows: lines, mouse, keys, tooltips. Does not know: which number it is (it comes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import isnan
+from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
@@ -28,13 +28,20 @@ LINES = 5
 FONT_EVENTS = (QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange, QEvent.Type.StyleChange)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """One token with its place in the text."""
+class Placed(NamedTuple):
+    """One token with its place in the text; many are made at once, so the rectangle waits until it is asked for."""
 
     index: int
     text: str
-    box: QRectF  # from the text's top
+    left: float
+    top: float  # from the text's top
+    width: float
+    height: float
+
+    @property
+    def box(self) -> QRectF:
+        """Return the token's rectangle."""
+        return QRectF(self.left, self.top, self.width, self.height)
 
 
 class HeatText(QAbstractScrollArea):
@@ -47,6 +54,7 @@ class HeatText(QAbstractScrollArea):
         self._labels: tuple[str, ...] = ()
         self._values: Sequence[float] = ()
         self._lines: list[list[Placed]] = []
+        self._laid_out = 0.0  # the width that the lines are broken at
         self._chosen: int | None = None
         self._tooltip: Callable[[int], str] = lambda index: ""
         self._empty = ""
@@ -128,7 +136,9 @@ class HeatText(QAbstractScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Break the lines anew."""
         super().resizeEvent(event)
-        self._lay_out()
+        if self._width() != self._laid_out:
+            self._lay_out()
+        self._set_range()
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow a change of font or theme."""
@@ -168,17 +178,25 @@ class HeatText(QAbstractScrollArea):
     # --- layout ---
 
     def _lay_out(self) -> None:
-        self._lines, x = [[]], 0.0
-        width = max(40.0, self.viewport().width() - 2.0 * SIDE)
+        line: list[Placed] = []
+        self._lines, self._laid_out, x, top = [line], self._width(), 0.0, 0
         for index, label in enumerate(self._labels):
-            text = elided(safe(label), LONGEST)
-            size = min(self._metrics.horizontalAdvance(text) + 1, width)
-            if x + size > width and self._lines[-1]:
-                self._lines.append([])
-                x = 0.0
-            top = (len(self._lines) - 1) * self._pitch
-            self._lines[-1].append(Placed(index, text, QRectF(SIDE + x, top, size, self._pitch)))
-            x = width if text.endswith(NEWLINE) else x + size
+            if label not in self._measured:
+                text = elided(safe(label), LONGEST)
+                self._measured[label] = text, self._metrics.horizontalAdvance(text) + 1
+            text, size = self._measured[label]
+            size = min(size, self._laid_out)
+            if line and x + size > self._laid_out:
+                line, x, top = [], 0.0, top + self._pitch
+                self._lines.append(line)
+            line.append(Placed(index, text, SIDE + x, top, size, self._pitch))
+            x = self._laid_out if text.endswith(NEWLINE) else x + size
+        self._set_range()
+
+    def _width(self) -> float:
+        return max(40.0, self.viewport().width() - 2.0 * SIDE)
+
+    def _set_range(self) -> None:
         height, room = len(self._lines) * self._pitch, self.viewport().height()
         bar = self.verticalScrollBar()
         bar.setRange(0, max(0, height - room))
@@ -190,3 +208,4 @@ class HeatText(QAbstractScrollArea):
         self._font = theme.token_font(QApplication.font().pointSizeF())
         self._metrics = QFontMetricsF(self._font)
         self._pitch = round(self._metrics.height()) + 2 + BAR + LEADING
+        self._measured: dict[str, tuple[str, float]] = {}  # what is shown of a label, and its width

@@ -6,41 +6,54 @@ Knows: lines under, over and through a token. Does not know: where it stands.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import cos, pi, sin
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from ui import theme
+from ui.widgets.fast_text import LEFT, FastText
 from ui.widgets.origin import COLOURS, Origin
 
-ONE_LINE = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft) | int(Qt.TextFlag.TextSingleLine)
+ONE_LINE = LEFT
 INSET = 1.0  # px left free at both ends of a line, so that neighbouring tokens stay apart
 
 
-def draw_token(painter: QPainter, box: QRectF, text: str, origin: Origin) -> None:
-    """Draw a token in its box with the painter's font, in the colour and with the mark of its origin."""
+def draw_token(painter: QPainter, box: QRectF, text: str, origin: Origin, font: FastText | None = None) -> None:
+    """Draw a token in its box, in the colour and with the mark of its origin; without a font in the painter's."""
     if origin is Origin.HIDDEN:
         return
     colour = theme.colour(COLOURS[origin])
     painter.setPen(colour)
-    painter.drawText(box, ONE_LINE, text)
+    font.draw(painter, box, ONE_LINE, text) if font is not None else painter.drawText(box, ONE_LINE, text)
     draw_mark(painter, box, origin, colour)
 
 
 def draw_mark(painter: QPainter, box: QRectF, origin: Origin, colour: QColor) -> None:
-    """Draw only the mark: under (accepted, residual, pending), over (bonus) or through (rejected, discarded)."""
+    """Draw only the mark: under (accepted, residual, pending), over (bonus) or through (rejected, discarded).
+
+    The painter keeps the mark's pen and brush.
+    """
     mark = _MARKS.get(origin)
     if mark is not None:
-        painter.save()
         mark(painter, box.adjusted(INSET, 0, -INSET, 0), colour)
-        painter.restore()
+
+
+@lru_cache(maxsize=64)
+def _pen(rgba: int, width: float, style: Qt.PenStyle) -> QPen:
+    """Return a pen with flat ends, or of dots; shared, because a line of text takes dozens."""
+    colour = QColor.fromRgba(rgba)
+    if style is Qt.PenStyle.CustomDashLine:
+        pen = QPen(colour, width, style, Qt.PenCapStyle.RoundCap)
+        pen.setDashPattern([0.01, 1.9])
+    else:
+        pen = QPen(colour, width, style, Qt.PenCapStyle.FlatCap)
+    return pen
 
 
 def _line(painter: QPainter, colour: QColor, width: float, style: Qt.PenStyle, box: QRectF, y: float) -> None:
-    pen = QPen(colour, width, style)
-    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-    painter.setPen(pen)
+    painter.setPen(_pen(colour.rgba(), width, style))
     painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
 
 
@@ -49,9 +62,7 @@ def _under(painter: QPainter, box: QRectF, colour: QColor) -> None:
 
 
 def _dotted(painter: QPainter, box: QRectF, colour: QColor) -> None:
-    pen = QPen(colour, 2.4, Qt.PenStyle.CustomDashLine, Qt.PenCapStyle.RoundCap)
-    pen.setDashPattern([0.01, 1.9])
-    painter.setPen(pen)
+    painter.setPen(_pen(colour.rgba(), 2.4, Qt.PenStyle.CustomDashLine))
     painter.drawLine(QPointF(box.left() + 1, box.bottom() - 1), QPointF(box.right() - 1, box.bottom() - 1))
 
 

@@ -160,7 +160,7 @@ class ModelPicker(QWidget):
         text = self.tr("{n} models, {usable} usable").format(n=len(models), usable=usable)
         if self.filter.text():
             text = self.tr("{shown} of {all} models").format(shown=shown, all=len(models))
-        self._count.setText(text if rows else "")
+        self._count.setText(text if models else "")
         self.set_empty(self._without)
 
     def _dress(self) -> None:
@@ -168,6 +168,7 @@ class ModelPicker(QWidget):
         self._count.setProperty("muted", True)
         self.filter.setPlaceholderText(self.tr("Type to filter"))
         self.filter.setClearButtonEnabled(True)
+        self.filter.setTextMargins(theme.SPACE // 2, 0, theme.SPACE // 2, 0)
         self.filter.setAccessibleName(self.tr("Filter: {title}").format(title=self._title.text()))
         self._device.setToolTip(self.tr("Where this model runs. auto: a GPU where there is one, else the CPU."))
         self._dtype.setToolTip(

@@ -15,6 +15,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 
 from simulator.catalog import Entry
 from simulator.local.hub import readable
+from simulator.text.glyphs import one_line
 from ui import theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -226,10 +227,16 @@ def _cells(row: Row) -> list[str]:
     if e is None:
         return [row.name, verdict, *[""] * 8]
     return [
-        row.name, verdict, family(e.architecture), e.dtype or UNKNOWN, count(e.parameters), _exact(e.vocab),
+        row.name, verdict, family(e.architecture), _main(e.dtype), count(e.parameters), _exact(e.vocab),
         _exact(e.tokenizer_entries), _exact(e.max_length), readable(e.disk_bytes) if e.disk_bytes else UNKNOWN,
         UNKNOWN if row.needed is None else readable(row.needed),
     ]  # fmt: skip
+
+
+def _main(dtype: str) -> str:
+    """Return the first of several number formats, and how many more there are: Q4_K +2."""
+    first, *others = dtype.split(", ")
+    return (f"{first} +{len(others)}" if others else first) or UNKNOWN
 
 
 def _exact(number: int | None) -> str:
@@ -240,7 +247,9 @@ def _tip(row: Row, column: int) -> str | None:
     if row.entry is None or column == Column.VERDICT:
         return row.verdict.sentence or None
     if column == Column.NAME:
-        return f"{row.name}\n{row.entry.path}"
+        return f"{row.name}\n{one_line(str(row.entry.path))}"
     if column == Column.ARCHITECTURE:
         return row.entry.architecture
+    if column == Column.DTYPE:
+        return row.entry.dtype or None
     return f"{row.entry.parameters:,}" if column == Column.PARAMETERS and row.entry.parameters else None

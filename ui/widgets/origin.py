@@ -5,12 +5,16 @@ Knows: the words of `simulator.records` and their colours and signs. Does not kn
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
 from PySide6.QtCore import QCoreApplication
 
+from simulator.columns import DRAFTED, EXTRA, KINDS, VERDICTS, Columns
 from simulator.records import DraftedToken, Kind, RoundTrace, Verdict
+from simulator.store import Rounds
 from ui.widgets.reveal import Reveal
 
 translate = QCoreApplication.translate
@@ -75,6 +79,25 @@ def pieces(round: RoundTrace, reveal: Reveal | None = None) -> list[Piece]:
         if p.extra is not None
     ]
     return drafts + extras
+
+
+def pieces_of(rounds: Sequence[RoundTrace]) -> Iterator[list[Piece]]:
+    """Yield every round's tokens, all revealed, without rebuilding the rounds of a trace."""
+    for block in rounds.blocks() if isinstance(rounds, Rounds) else [rounds]:
+        yield from _packed_pieces(block) if isinstance(block, Columns) else map(pieces, block)
+
+
+def _packed_pieces(packed: Columns) -> Iterator[list[Piece]]:
+    names = ("position", "flags", "token", "verdict", "extra_token", "kind")
+    rows = zip(*(packed.positions[name].tolist() for name in names), strict=True)
+    for count in packed.rounds["positions"].tolist():
+        drafts, extras = [], []
+        for position, flags, token, verdict, extra, kind in islice(rows, count):
+            if flags & DRAFTED:
+                drafts.append(Piece(position, token, _FROM_VERDICT[VERDICTS[verdict]]))
+            if flags & EXTRA:
+                extras.append(Piece(position, extra, _FROM_KIND[KINDS[kind]]))
+        yield drafts + extras
 
 
 def draft_origin(token: DraftedToken, position: int, tested: int, reveal: Reveal) -> Origin:

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET, Entry
+from simulator.text.glyphs import one_line
 from ui import theme
 from ui.asker import Asker
 from ui.pair_choice import Choice, place_of, with_recent
@@ -145,7 +146,7 @@ class PairDialog(QDialog):
 
     def _sentence(self, target: Entry | None, draft: Entry | None) -> str:
         if self.survey.entries is None:
-            return "  ←  ".join(p.name if p else self.tr("no draft model") for p in self._start)
+            return "  ←  ".join(one_line(p.name) if p else self.tr("no draft model") for p in self._start)
         if target is None:
             return ""
         memory = memory_words(self._parts(), self.survey.free)

@@ -10,12 +10,13 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from simulator.acceptance.body import Acceptance
-from simulator.acceptance.counters import read_counters
-from simulator.errors import UserError
+from simulator.acceptance.jobs import counters_job
 from ui import theme
+from ui.asker import Asker
 
 PAUSE_MS = 250  # read when typing pauses
 LINES = 14
+CLOSE_S = 2.0  # how long closing waits for a text to be read
 
 
 class PasteDialog(QDialog):
@@ -49,26 +50,43 @@ class PasteDialog(QDialog):
         self.resize(760, self.sizeHint().height())
         self._timer = QTimer(self, interval=PAUSE_MS, singleShot=True)
         self._timer.timeout.connect(self.read)
-        self.text.textChanged.connect(self._timer.start)
+        self._asker = Asker(self)
+        self._asker.answered.connect(self._answered)
+        self._asker.ended.connect(self._ended)
+        self.text.textChanged.connect(self._changed)
+        self._say(None, "", "muted")
         self.read()
 
     def read(self) -> None:
-        """Read the text as it stands, and say what it holds."""
+        """Have the text read as it stands, on another thread: a large one takes a second."""
         self._timer.stop()
-        try:
-            self.found = read_counters(self.text.toPlainText())
-            said, colour = self._understood(self.found), "text"
-        except UserError as error:
-            self.found, said, colour = None, str(error), "excess" if self.text.toPlainText().strip() else "muted"
+        self._asker.ask(counters_job(self.text.toPlainText()))
+
+    def done(self, result: int) -> None:
+        """Close, and end the thread that reads."""
+        self._timer.stop()
+        self._asker.close(CLOSE_S)
+        super().done(result)
+
+    def _changed(self) -> None:
+        """Forget what was understood of another text."""
+        self._say(None, self.tr("Reading ..."), "muted")
+        self._timer.start()
+
+    def _answered(self, answers: list[object]) -> None:
+        for answer in answers:
+            if isinstance(answer, Acceptance):
+                self._say(answer, self._understood(answer), "text")
+
+    def _ended(self, error: str, _details: str) -> None:
+        if error:
+            self._say(None, error, "excess" if self.text.document().characterCount() > 1 else "muted")
+
+    def _say(self, found: Acceptance | None, said: str, colour: str) -> None:
+        self.found = found
         self.said.setText(said)
         theme.set_face(self.said, colour=colour)
-        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(self.found is not None)
-
-    def accept(self) -> None:
-        """Close with what the text holds now; stay open where that is nothing."""
-        self.read()
-        if self.found is not None:
-            super().accept()
+        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(found is not None)
 
     def _understood(self, a: Acceptance) -> str:
         known = [

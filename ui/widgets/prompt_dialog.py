@@ -139,6 +139,7 @@ class PromptDialog(QDialog):
         if self._reader is not None:
             self._reader.found.connect(self._take)
             self._reader.shortened.connect(lambda prompt: self._edit.set_text(prompt.text))
+            self._reader.opened.connect(self._edit.set_text)
             self._reader.failed.connect(self._tokens.show_problem)
 
     def _all_choices(self, recent: Sequence[Prompt]) -> list[tuple[str, Prompt]]:
@@ -159,6 +160,9 @@ class PromptDialog(QDialog):
 
     def take_file(self, path: Path) -> None:
         """Make the whole file the prompt, or say why it cannot be."""
+        if self._reader is not None:
+            self._reader.open(path)
+            return
         try:
             self._edit.set_text(read_prompt(path))
         except UserError as error:

@@ -1,7 +1,7 @@
 """The field a prompt is typed in: gives back exactly the characters that were put in, also of very long texts.
 
-Knows: what Qt changes in a text (no-break spaces, line separators), and that it takes seconds to lay out a million
-characters. Does not know: tokens.
+Knows: what Qt changes in a text (no-break spaces, line separators), and that it lays out a whole line, or ten thousand
+short ones, at every key. Does not know: tokens.
 """
 
 from __future__ import annotations
@@ -10,9 +10,17 @@ from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-LONGEST = 50_000  # characters that can be edited; of longer texts both ends are shown
-END = 2_000  # characters of each end
+LONGEST, LONGEST_LINE, LINES = 20_000, 4_000, 2_000  # characters and lines that can be edited within a frame
+END = 1_000  # characters of each end that are shown of a longer text
 PARAGRAPH = "\u2029"  # Qt's line end
+
+
+def editable(text: str) -> bool:
+    """Return whether a text can be edited without the window standing still."""
+    if len(text) > LONGEST:
+        return False
+    lines = text.split("\n")
+    return len(lines) <= LINES and max(map(len, lines)) <= LONGEST_LINE
 
 
 class PromptEdit(QPlainTextEdit):
@@ -41,7 +49,7 @@ class PromptEdit(QPlainTextEdit):
 
     def set_text(self, text: str) -> None:
         """Show another text; undo brings the old one back where both can be edited."""
-        whole = len(text) <= LONGEST
+        whole = editable(text)
         between = self.tr("… {n} characters between …").format(n=f"{len(text) - 2 * END:,}")
         shown = text if whole else f"{text[:END]}\n\n{between}\n\n{text[-END:]}"
         self._setting = True
@@ -61,11 +69,19 @@ class PromptEdit(QPlainTextEdit):
             super().keyPressEvent(event)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Paste; a very long text takes the place of everything."""
-        if len(source.text()) > LONGEST:
-            self.set_text(source.text())
-        else:
+        """Paste; where the text becomes too long to be edited, it is held from then on."""
+        pasted = self._with(source.text())
+        if editable(pasted):
             super().insertFromMimeData(source)
+        else:
+            self.set_text(pasted)
+
+    def _with(self, text: str) -> str:
+        """Return what stands here once `text` is in the selection's place; Qt counts in halves of surrogate pairs."""
+        cursor, now = self.textCursor(), self.text.encode("utf-16-le", "surrogatepass")
+        before, after = now[: 2 * cursor.selectionStart()], now[2 * cursor.selectionEnd() :]
+        whole = before + text.encode("utf-16-le", "surrogatepass") + after
+        return whole.decode("utf-16-le", "surrogatepass")
 
     def _edited(self) -> None:
         if not self._setting:

@@ -16,7 +16,7 @@ from ui import acceptance_words as words
 from ui import theme
 from ui.plots.lengths_plot import LengthsPlot
 from ui.plots.rates_plot import RatesPlot
-from ui.widgets.arranging import halves
+from ui.widgets.arranging import filling, halves
 from ui.widgets.figure_table import FigureTable
 
 
@@ -98,12 +98,12 @@ class RatesPanel(QWidget):
         row.addStretch(1)
         column = QVBoxLayout(left)
         column.addLayout(row)
-        column.addWidget(self.table, 1)
+        column.addWidget(filling(self.table, 140), 1)
         for label in (self.counts, self.agreement, self.notes):
             column.addWidget(label)
         plots = QVBoxLayout(right)
-        plots.addWidget(self.rates, 1)
-        plots.addWidget(self.lengths, 1)
+        for plot in (self.rates, self.lengths):
+            plots.addWidget(filling(plot, 150), 1)
         for side in (left, right):
             side.layout().setContentsMargins(0, 0, 0, 0)
             side.layout().setSpacing(theme.SPACE)

@@ -8,11 +8,11 @@ Does not know: painting, or how wide a label is (it is told by `measure`).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from simulator.records import RoundTrace
-from ui.widgets.origin import STRUCK, Origin, pieces
+from ui.widgets.origin import STRUCK, Origin, pieces_of
 from ui.widgets.token_text import NEWLINE, elided, safe
 
 ROUNDS = 64  # per stretch
@@ -57,6 +57,18 @@ def flow(items: Iterable[Item], measure: Callable[[str], float], width: float, n
     return lines
 
 
+Where = dict[tuple[int, int | None], tuple[int, int]]  # (round, position or None): its first and its last line
+
+
+def _places(lines: list[Line]) -> Where:
+    found: Where = {}
+    for number, line in enumerate(lines):
+        for token in line:
+            for key in ((token.round, token.position), (token.round, None)):
+                found[key] = found[key][0] if key in found else number, number
+    return found
+
+
 class RibbonText:
     """The whole text, laid out where asked."""
 
@@ -64,22 +76,30 @@ class RibbonText:
         self.label = label
         self.measure = measure
         self.prompt: list[str] = []
-        self.rounds: list[RoundTrace] = []
+        self.rounds: Sequence[RoundTrace] = ()
+        self._known = 0  # rounds that there were when last told
         self.width = 600.0
         self.show_rejected = True
         self.newlines = False
         self._laid: OrderedDict[int, list[Line]] = OrderedDict()
+        self._where: dict[int, Where] = {}  # of the stretches that are laid out
 
-    def add_rounds(self, rounds: Iterable[RoundTrace]) -> None:
-        """Append rounds; only the last stretch has to be laid out again."""
-        last = self.stretch_of(len(self.rounds))
-        self.rounds.extend(rounds)
+    def set_rounds(self, rounds: Sequence[RoundTrace]) -> None:
+        """Take the text from this sequence."""
+        self.rounds, self._known = rounds, len(rounds)
+        self.forget()
+
+    def grown(self) -> None:
+        """Take notice of new rounds at the end; only the last stretch has to be laid out again."""
+        last = self.stretch_of(self._known)
+        self._known = len(self.rounds)
         for stretch in [s for s in self._laid if s >= last]:
-            del self._laid[stretch]
+            del self._laid[stretch], self._where[stretch]
 
     def forget(self) -> None:
         """Drop all layout, after a change of width, font, prompt or options."""
         self._laid.clear()
+        self._where.clear()
 
     def stretch_of(self, round: int) -> int:
         """Return the stretch in which a round stands (NO_ROUND: the end of the prompt)."""
@@ -89,8 +109,9 @@ class RibbonText:
         """Return the lines of a stretch, at least one."""
         if stretch not in self._laid:
             self._laid[stretch] = flow(self._items(stretch), self.measure, self.width, self.newlines)
+            self._where[stretch] = _places(self._laid[stretch])
             while len(self._laid) > KEPT:
-                self._laid.popitem(last=False)
+                del self._where[self._laid.popitem(last=False)[0]]
         return self._laid[stretch]
 
     def line(self, address: Address) -> Line:
@@ -113,25 +134,20 @@ class RibbonText:
     def find(self, round: int, position: int | None = None, last: bool = False) -> Address:
         """Return the line where a round (or its token at that position) stands, its first or its last one."""
         stretch = self.stretch_of(round)
-        numbers = [
-            i
-            for i, line in enumerate(self.lines(stretch))
-            if any(t.round == round and position in (None, t.position) for t in line)
-        ]
-        if not numbers:
+        self.lines(stretch)
+        found = self._where[stretch].get((round, position))
+        if found is None:
             return (stretch, 0) if position is None else self.find(round)
-        return stretch, numbers[-1 if last else 0]
+        return stretch, found[1 if last else 0]
 
     def _items(self, stretch: int) -> Iterator[Item]:
         first = stretch * PROMPT
         for order, text in enumerate(self.prompt[first : first + PROMPT], first):
             yield NO_ROUND, order, 0, Origin.PROMPT, elided(safe(text), LONGEST)
         start = (stretch - len(self.prompt) // PROMPT) * ROUNDS
-        for round in range(start, min(start + ROUNDS, len(self.rounds))) if start >= 0 else ():
-            yield from self._round_items(round)
-
-    def _round_items(self, round: int) -> Iterator[Item]:
-        for order, piece in enumerate(pieces(self.rounds[round])):
-            if self.show_rejected or piece.origin not in STRUCK:
-                text = elided(safe(self.label(piece.token_id)), LONGEST)
-                yield round, order, piece.position, piece.origin, text
+        shown = self.rounds[start : start + ROUNDS] if start >= 0 else ()
+        for round, found in enumerate(pieces_of(shown), start):
+            for order, piece in enumerate(found):
+                if self.show_rejected or piece.origin not in STRUCK:
+                    text = elided(safe(self.label(piece.token_id)), LONGEST)
+                    yield round, order, piece.position, piece.origin, text

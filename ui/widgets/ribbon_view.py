@@ -5,15 +5,16 @@ Knows: which lines are in view and where each token stands. Does not know: mouse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QRectF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from simulator.records import RoundTrace
 from ui import theme
 from ui.widgets.canvas import painting
+from ui.widgets.fast_text import fast_text
 from ui.widgets.marks import draw_token
 from ui.widgets.origin import Origin, Piece, pieces
 from ui.widgets.reveal import Reveal
@@ -50,10 +51,17 @@ class RibbonView(QWidget):
         self._text.prompt = list(labels)
         self._relayout()
 
-    def add_rounds(self, rounds: Iterable[RoundTrace]) -> None:
-        """Append rounds to the text."""
-        self._text.add_rounds(rounds)
-        self.update()
+    def set_rounds(self, rounds: Sequence[RoundTrace]) -> None:
+        """Show the rounds of this sequence; one that grows tells it by `rounds_added`."""
+        self._text.set_rounds(rounds)
+        self._cursor, self._position, self._pieces = NO_ROUND, 0, []
+        self._relayout()
+
+    def rounds_added(self) -> None:
+        """Take notice of new rounds at the end of the sequence."""
+        self._text.grown()
+        if self._ahead:  # otherwise nothing of them is seen before the cursor is there
+            self.update()
 
     def set_cursor(self, round_index: int, position: int, reveal: Reveal | None = None) -> None:
         """Highlight this round as far as it is revealed (None: all) and its token at `position`, and scroll there."""
@@ -80,9 +88,8 @@ class RibbonView(QWidget):
 
     def clear(self) -> None:
         """Forget prompt, rounds and cursor."""
-        self._text.rounds.clear()
-        self._cursor, self._pieces, self._hovered = NO_ROUND, [], None
-        self.set_prompt(())
+        self._text.prompt, self._hovered = [], None
+        self.set_rounds(())
 
     def visible(self) -> Iterator[tuple[QRectF, Placed]]:
         """Yield each token in view with its box; the only place that turns lines into pixels."""
@@ -98,11 +105,10 @@ class RibbonView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the box of the current round, then the tokens in view."""
         with painting(self) as painter:
-            painter.setFont(self._font)
-            tokens = [(box, token) for box, token in self.visible() if self._shown(token)]
-            self._paint_round(painter, [box for box, token in tokens if self._in_round(token)])
-            for box, token in tokens:
-                self._paint_token(painter, box, token)
+            tokens = [(box, token, origin) for box, token in self.visible() if (origin := self._seen(token))]
+            self._paint_round(painter, [box for box, token, _ in tokens if self._in_round(token)])
+            for box, token, origin in tokens:
+                self._paint_token(painter, box, token, origin)
             if not tokens:
                 self._paint_empty(painter)
 
@@ -171,7 +177,12 @@ class RibbonView(QWidget):
         return self._pieces[token.order].origin if self._in_round(token) else token.origin
 
     def _shown(self, token: Placed) -> bool:
-        return self._origin(token) is not Origin.HIDDEN and (self._ahead or token.round <= self._cursor)
+        return self._seen(token) is not None
+
+    def _seen(self, token: Placed) -> Origin | None:
+        """Return what a token is shown as; None where it is not revealed yet, or ahead of the cursor."""
+        origin = self._origin(token)
+        return origin if origin is not Origin.HIDDEN and (self._ahead or token.round <= self._cursor) else None
 
     def _paint_round(self, painter: QPainter, boxes: list[QRectF]) -> None:
         painter.setPen(QPen(theme.colour("accent", 0.6), 1))
@@ -181,7 +192,7 @@ class RibbonView(QWidget):
             area = QRectF(line[0].topLeft(), line[-1].bottomRight())
             painter.drawRoundedRect(area.adjusted(-2, -1, 2, 1.5), 4, 4)
 
-    def _paint_token(self, painter: QPainter, box: QRectF, token: Placed) -> None:
+    def _paint_token(self, painter: QPainter, box: QRectF, token: Placed, origin: Origin) -> None:
         if self._in_round(token) and token.position == self._position:
             painter.setPen(QPen(theme.colour("accent"), 2))
             painter.setBrush(theme.colour("panel"))
@@ -190,7 +201,7 @@ class RibbonView(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.colour("border"))
             painter.drawRoundedRect(box, 3, 3)
-        draw_token(painter, box, token.text, self._origin(token))
+        draw_token(painter, box, token.text, origin, self._font)
 
     def _paint_empty(self, painter: QPainter) -> None:
         painter.setPen(theme.colour("muted"))
@@ -199,9 +210,8 @@ class RibbonView(QWidget):
         painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, self.tr("The text appears here, token by token."))
 
     def _set_fonts(self) -> None:
-        self._font = theme.token_font(QApplication.font().pointSizeF() * 1.05)
-        self._metrics = QFontMetricsF(self._font)
-        self._pitch = round(self._metrics.height()) + LEADING
+        self._font = fast_text(QApplication.font().pointSizeF() * 1.05, is_token=True)
+        self._pitch = round(self._font.metrics.height()) + LEADING
         self._widths.clear()
 
     def _measure(self, text: str) -> float:
@@ -209,5 +219,5 @@ class RibbonView(QWidget):
         if width is None:
             if len(self._widths) >= WIDTHS_KEPT:
                 self._widths.clear()
-            width = self._widths[text] = self._metrics.horizontalAdvance(text)
+            width = self._widths[text] = self._font.metrics.horizontalAdvance(text)
         return width

@@ -6,6 +6,7 @@ Knows: lines, scrolling, painting. Does not know: what the mark means.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
@@ -20,6 +21,7 @@ from ui.widgets.token_text import elided, safe
 
 SIDE = 6  # px left and right of the text
 LEADING = 3  # px between lines, where stars and underlines go
+WIDTHS_KEPT = 20_000  # label widths remembered
 END = "∎"  # where the other text goes on and this one does not
 
 
@@ -87,7 +89,7 @@ class RunText(QAbstractScrollArea):
     def _lay(self) -> None:
         items = ((0, order, 0, origin, text) for order, (text, origin) in enumerate(self._tokens))
         width = max(40.0, self.viewport().width() - 2.0 * SIDE)
-        self._lines = flow(items, self._metrics.horizontalAdvance, width, newlines=True)
+        self._lines = flow(items, self._measure, width, newlines=True)
         bar, rows = self.verticalScrollBar(), max(1, self.viewport().height() // self._pitch)
         bar.setRange(0, max(0, len(self._lines) - rows))
         bar.setPageStep(rows)
@@ -96,5 +98,7 @@ class RunText(QAbstractScrollArea):
     def _set_font(self) -> None:
         self._font = theme.token_font(QApplication.font().pointSizeF())
         self._metrics = QFontMetricsF(self._font)
+        metrics = self._metrics  # lru_cache asks a Qt method for its help text, for which PySide reads all signatures
+        self._measure = lru_cache(WIDTHS_KEPT)(lambda text: metrics.horizontalAdvance(text))  # tokens recur
         self._pitch = round(self._metrics.height()) + LEADING
         self.setMinimumHeight(2 * self._pitch)

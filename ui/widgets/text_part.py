@@ -18,7 +18,7 @@ from ui.plots.key import Entry, Key
 from ui.widgets.digits import prob
 from ui.widgets.heat_text import FAINT, STRONG, HeatText
 
-PART = 2000  # tokens shown at once
+PART = 1000  # tokens shown at once
 STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the key
 
 
@@ -33,6 +33,8 @@ class TextPart(QWidget):
         self._label: Callable[[int], str] = str
         self._blank = ""  # what parts tokens that are no text
         self._first = 0  # the first token shown
+        self._words: list[str] = []  # what stands in the part that is shown
+        self._worded: tuple[range, str] | None = None  # which part and what parted its tokens
         self.heat, self.legend, self.quantity = HeatText(), Key(), QComboBox()
         self.earlier, self.later, self.place = QPushButton(self.tr("Earlier")), QPushButton(self.tr("Later")), QLabel()
         self._strip = QWidget()
@@ -42,9 +44,17 @@ class TextPart(QWidget):
         self.later.clicked.connect(lambda: self.show_from(self._first + PART))
         self.heat.token_chosen.connect(self._choose)
 
-    def set_analysis(self, analysis: Analysis | None, label: Callable[[int], str], are_texts: bool) -> None:
-        """Show what is known of a text; `label` writes a token id, and ids that are no texts are kept apart."""
+    def set_analysis(
+        self, analysis: Analysis | None, label: Callable[[int], str], are_texts: bool, other: bool = False
+    ) -> None:
+        """Show what is known of a text; `label` writes a token id, and ids that are no texts are kept apart.
+
+        other: it is another text than before, to be shown from its beginning.
+        """
         self._analysis, self._label, self._blank = analysis, label, "" if are_texts else " "
+        if other:
+            self._first, self._words = 0, []
+            self.heat.set_chosen(None)
         self.refresh()
 
     def show_from(self, first: int) -> None:
@@ -63,7 +73,10 @@ class TextPart(QWidget):
         self._offer(worth_model.quantities(a))
         total = a.wanted + a.offset
         here = range(self._first, min(total, self._first + PART))
-        self.heat.set_tokens([self._word(a, t) for t in here], self.tooltip)
+        if (here, self._blank) != self._worded:
+            self._worded, self._words = (here, self._blank), []
+        self._words = self._words or [self._word(a, t) for t in here]  # a text does not change while it is read
+        self.heat.set_tokens(self._words, self.tooltip)
         self.heat.set_values(self._values(a, here))
         self._show_key(a)
         text = self.tr("tokens {first} to {last} of {all}")

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QWheelEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
 from simulator.records import RoundTrace
+from simulator.store import Rounds
 from ui import theme
 from ui.widgets.canvas import painting
+from ui.widgets.fast_text import RIGHT, fast_text
 from ui.widgets.keys import keeps
 
 HANDLE = 7  # px, radius
@@ -31,13 +33,18 @@ class Counts:
 
     def add(self, rounds: Iterable[RoundTrace]) -> None:
         """Append rounds."""
-        for round in rounds:
-            if self.size + 2 > self._sums.shape[1]:
-                self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)], axis=1)
-            tested, accepted = round.tested, round.accepted
-            outcome = tested > accepted, 0 < round.drafted == accepted
-            self._sums[:, self.size + 1] = self._sums[:, self.size] + outcome
-            self.size += 1
+        if isinstance(rounds, Rounds):
+            brief = rounds.summary
+            drafted, tested, accepted = (brief[name].astype(int) for name in ("drafted", "tested", "accepted"))
+        else:
+            counts = [(r.drafted, r.tested, r.accepted) for r in rounds]
+            drafted, tested, accepted = np.array(counts, int).reshape(-1, 3).T
+        outcomes = np.stack([tested > accepted, (drafted > 0) & (drafted == accepted)])
+        after = self.size + outcomes.shape[1]
+        if after >= self._sums.shape[1]:
+            self._sums = np.pad(self._sums, ((0, 0), (0, max(self._sums.shape[1], after))))
+        self._sums[:, self.size + 1 : after + 1] = self._sums[:, [self.size]] + outcomes.cumsum(axis=1)
+        self.size = after
 
     def shares(self, columns: int) -> np.ndarray:
         """Return the share of rejections and of full acceptances in each of `columns` equal stretches: [2, columns]."""
@@ -54,6 +61,7 @@ class Timeline(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._counts = Counts()
+        self._painted: tuple[tuple[object, ...], QPixmap] | None = None  # the track, and what it shows
         self._cursor = -1
         self._asked: int | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -99,10 +107,8 @@ class Timeline(QWidget):
         """Paint track, ticks, handle and caption."""
         with painting(self) as painter:
             track = self._track()
-            painter.setPen(QPen(theme.colour("discarded"), 2))
-            painter.drawLine(QPointF(track.left(), track.center().y()), QPointF(track.right(), track.center().y()))
+            painter.drawPixmap(0, 0, self._background(track))
             if self._counts.size:
-                self._paint_ticks(painter, track)
                 self._paint_handle(painter, track)
             self._paint_caption(painter, track)
 
@@ -165,7 +171,7 @@ class Timeline(QWidget):
 
     def _track(self) -> QRectF:
         widest = self.tr("round {n} of {all}").format(n="0" * len(str(self._counts.size)), all=self._counts.size)
-        room = QFontMetricsF(theme.text_font()).horizontalAdvance(max(widest, self.tr("no rounds yet"), key=len))
+        room = fast_text(QApplication.font().pointSizeF()).width(max(widest, self.tr("no rounds yet"), key=len))
         middle = self.height() / 2
         return QRectF(HANDLE + 1, middle - TICK, max(20.0, self.width() - room - 3 * HANDLE - 8), 2 * TICK)
 
@@ -173,6 +179,22 @@ class Timeline(QWidget):
         if round < 0:
             return track.left()
         return track.left() + (min(round, self._counts.size - 1) + 0.5) / self._counts.size * track.width()
+
+    def _background(self, track: QRectF) -> QPixmap:
+        """Return the track with its ticks, painted once for as long as they stay the same."""
+        ratio = self.devicePixelRatioF()
+        key = self._counts, self._counts.size, track.getRect(), self.size(), ratio, theme.current()
+        if self._painted is None or self._painted[0] != key:
+            picture = QPixmap(self.size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(Qt.GlobalColor.transparent)
+            with painting(picture) as painter:
+                painter.setPen(QPen(theme.colour("discarded"), 2))
+                painter.drawLine(QPointF(track.left(), track.center().y()), QPointF(track.right(), track.center().y()))
+                if self._counts.size:
+                    self._paint_ticks(painter, track)
+            self._painted = key, picture
+        return self._painted[1]
 
     def _paint_ticks(self, painter: QPainter, track: QRectF) -> None:
         columns = min(int(track.width()), self._counts.size)
@@ -183,10 +205,10 @@ class Timeline(QWidget):
         for shares, name, side in ((rejected, "excess", 1), (full, "both", -1)):
             pen.setColor(theme.colour(name))
             painter.setPen(pen)
-            for column in np.flatnonzero(shares):
-                x = track.left() + (column + 0.5) * step
-                y = track.center().y() + side
-                painter.drawLine(QPointF(x, y), QPointF(x, y + side * max(2.0, TICK * shares[column])))
+            there, y = np.flatnonzero(shares), track.center().y() + side
+            x = (track.left() + (there + 0.5) * step).tolist()
+            ends = (y + side * np.maximum(2.0, TICK * shares[there])).tolist()
+            painter.drawLines([QLineF(at, y, at, end) for at, end in zip(x, ends, strict=True)])
 
     def _paint_handle(self, painter: QPainter, track: QRectF) -> None:
         centre = QPointF(self._x(self._cursor, track), track.center().y())
@@ -196,9 +218,8 @@ class Timeline(QWidget):
 
     def _paint_caption(self, painter: QPainter, track: QRectF) -> None:
         painter.setPen(theme.colour("text" if self._counts.size else "muted"))
-        painter.setFont(theme.text_font())
         area = QRectF(track.right() + HANDLE + 6, 0, self.width() - track.right() - HANDLE - 8, self.height())
-        painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self.caption())
+        fast_text(QApplication.font().pointSizeF()).draw(painter, area, RIGHT, self.caption())
 
     def _clamped(self, round: int) -> int:
         return max(0, min(self._counts.size - 1, round))

@@ -14,11 +14,11 @@ from ui.widgets.canvas import painting
 from ui.widgets.model_table import Column
 
 WIDEST = {  # a text that must fit; the verdict takes what is left
-    Column.NAME: "shakespeare-draft-400k-it", Column.ARCHITECTURE: "Qwen3Moe", Column.DTYPE: "Stored",
+    Column.NAME: "shakespeare-draft-400k-it", Column.ARCHITECTURE: "Qwen3Moe", Column.DTYPE: "Q4_K +2",
     Column.PARAMETERS: "Parameters", Column.ROWS: "Vocab rows", Column.ENTRIES: "151,936", Column.CONTEXT: "131,072",
     Column.DISK: "839 MB", Column.MEMORY: "Memory",
 }  # fmt: skip
-LEAST = "13.6 × smaller · same vocabulary"  # of the verdict
+LEAST = "13.6 × smaller · same vocabulary"  # of the verdict; longer ones are cut only where a name is, too
 FRAME = 3  # px; what the style leaves around a cell's text
 SELECTED = 0.3  # opacity of the accent behind the chosen row
 
@@ -37,6 +37,7 @@ class TypingTable(QTableView):
         self.setTabKeyNavigation(False)
         self.setShowGrid(False)
         self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of one family differ at both ends
         self.setCornerButtonEnabled(False)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.verticalHeader().hide()
@@ -47,6 +48,8 @@ class TypingTable(QTableView):
         head.setSortIndicatorShown(True)
         head.setSortIndicator(Column.VERDICT, Qt.SortOrder.AscendingOrder)
         self._measure()
+        for changed in (model.modelReset, model.rowsInserted, model.rowsRemoved):
+            changed.connect(self._fit)
         self._ready = True
 
     def changeEvent(self, event: QEvent) -> None:
@@ -92,10 +95,17 @@ class TypingTable(QTableView):
         self._fit()
 
     def _fit(self) -> None:
-        """Give the verdict what the other columns leave, where that is enough; else the table scrolls."""
-        others = sum(self.columnWidth(column) for column in WIDEST)
-        least = self.fontMetrics().horizontalAdvance(LEAST)
-        self.setColumnWidth(Column.VERDICT, max(least, self.viewport().width() - others))
+        """Share what the other columns leave between names and the verdict; where it is too little, it scrolls."""
+        advance, model = self.fontMetrics().horizontalAdvance, self.model()
+        pad = 2 * theme.SPACE + 4 * FRAME
+        others = sum(self.columnWidth(column) for column in WIDEST if column != Column.NAME)
+        least, usual = advance(LEAST) + pad, advance(WIDEST[Column.NAME]) + pad
+        names = (model.index(row, Column.NAME).data() for row in range(model.rowCount()))
+        wanted = max(map(advance, names), default=0) + pad
+        spare = self.viewport().width() - others
+        name = max(usual, min(wanted, spare - least, max(spare // 2, 2 * usual)))
+        self.setColumnWidth(Column.NAME, name)
+        self.setColumnWidth(Column.VERDICT, max(least, spare - name))
 
     def _sheet(self) -> None:
         now = theme.current()

@@ -1,6 +1,7 @@
 """Counters as engines write them: the right figures, or one sentence; nothing missing is guessed."""
 
 import math
+import time
 
 import pytest
 
@@ -173,6 +174,29 @@ def test_several_requests_are_pooled_by_their_counts():
         (STEPS.replace("[3, 1, 0, 2]", "[3, 1, 0, 4]"), "cannot have accepted 4"),
         (STEPS.replace("[3, 3, 3, 3]", "[3, 3, 3]"), "4 accepted counts for 3"),
         ("accept len: 2.75, accept rate: 1.69, ", "no run can have"),
+        ("accept len: nan, accept rate: 0.69, ", "accept len is nan, which is no number"),
+        (PROMETHEUS.replace("43.0", "43,0"), "num_drafts is 43,0: write it without a comma"),
+        (PROMETHEUS.replace("43.0", "+Inf"), "num_drafts is \\+Inf, which is no number"),
+        (PROMETHEUS.replace("43.0", "1e308"), "more than can have been counted"),
+        (LLAMA.replace("2.92", "2,92"), "mean acceptance length is 2,92: write it without a comma"),
+        (VLLM_LOG.replace("3.07", "3,07"), "Mean acceptance length is 3,07: write it without a comma"),
+        (VLLM_LOG.replace("0.897", "0,897"), "rate per position is 897, but no rate can exceed 1"),
+        ('{"draft_n": "1,234", "draft_n_accepted": 456}', "draft_n is 1,234: write it without a comma"),
+        ('{"draft_n": 1e999, "draft_n_accepted": 4}', "draft_n is inf"),
+        (f'{{"draft_n": 1{"0" * 400}, "draft_n_accepted": 4}}', "which is no number"),
+        (f"draft_n: {2**70}, draft_n_accepted: 4", "more than can have been counted"),
+        ('{"draft_n": [1], "draft_n_accepted": 4}', "draft_n is \\[1\\], which is no number"),
+        ("histogram: []", "must be a list of counts"),
+        ("histogram: [39, nan, 0, 3]", "must be a list of counts"),
+        ("histogram: [39, -1, 0, 3]", "at least 0"),
+        ("histogram: [39, 1, 0, 3]\nk: 2", "accepted 3 tokens, but at most k = 2"),
+        (f"{ANSWER}\n{LLAMA}", "llama.cpp and vLLM"),
+        (f"{LLAMA}\n{VLLM_LOG}", "llama.cpp and vLLM"),
+        (f"{ANSWER}\n{VLLM_LOG}", "lines and JSON, which may count the same rounds twice"),
+        ("drafted,accepted\n3,4\n", "The pasted table, line 2: 4 accepted of 3"),
+        ("drafted;accepted\n3;2,5\n", "The pasted table, line 2: accepted is 2,5: write it without a comma"),
+        ("\0\0", "No counters of vLLM"),
+        ("x" * 10_000_000, "has 10,000,000 characters"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(text, sentence):
@@ -192,3 +216,37 @@ def test_every_source_says_what_it_cannot():
     for text in (PROMETHEUS, SGLANG, LM_STUDIO, LLAMA, VLLM_LOG, STEPS):
         assert "alpha" in read_counters(text).notes[-1].lower()
         assert read_counters(text).figures["alpha"] is None
+
+
+@pytest.mark.parametrize("text", [PROMETHEUS, ANSWER, LLAMA, VLLM_LOG, SGLANG, LM_STUDIO])
+def test_line_ends_and_marks_of_other_systems_change_nothing(text):
+    assert read_counters("\ufeff" + text.replace("\n", "\r\n") + "\r\n") == read_counters(text)
+
+
+@pytest.mark.parametrize("table", ["drafted,accepted\n3,3\n3,1\n3,0\n3,2\n",
+                                   "\ufeffnum_draft_tokens;num_accepted_tokens\r\n3;3\r\n3;1\r\n3;0\r\n3;2\r\n",
+                                   "Drafted\tAccepted\n3\t3\n3\t1\n3\t0\n3\t2\n"])  # fmt: skip
+def test_a_pasted_table_of_rounds_is_read_as_one(table):
+    a = read_counters(table)
+    assert counts(a) == (4, 12, 9, 6, None)
+    assert a.full == {3: (1, 1, 1, 1)}
+
+
+def test_requests_of_several_draft_lengths_are_added_and_kept_apart():
+    """Two requests with k = 3 and 5 lost every count, since positions of different k cannot be one row."""
+    line = '{{"num_spec_tokens": {k}, "acceptance_histogram": {h}, "num_spec_steps": 10, "num_draft_tokens": {d}}}'
+    a = read_counters("\n".join([line.format(k=3, h=[1, 2, 3, 4], d=30), line.format(k=5, h=[4, 0, 2, 2, 0, 2], d=50)]))
+    assert counts(a) == (20, 80, 26 + 28, 20 + 20, None)
+    assert a.full == {3: (1, 2, 3, 4), 5: (4, 0, 2, 2, 0, 2)}
+    assert a.histogram == (5, 2, 5, 6, 0, 2)
+    assert any("differ (3, 5)" in note for note in a.notes)
+
+
+@pytest.mark.parametrize("unit", ["x", "x: [", "x ", "Mean acceptance length: 1 ", "#gen drafts = 1 ", "[", "#",
+                                  '{"a":', "a,", "\n"])  # fmt: skip
+def test_no_text_takes_more_than_a_time_that_grows_with_its_length(unit):
+    """A megabyte of one letter took minutes: patterns that could start anywhere looked to the end each time."""
+    start = time.process_time()
+    with pytest.raises(UserError):
+        read_counters(unit * (300_000 // len(unit)))
+    assert time.process_time() - start < 5

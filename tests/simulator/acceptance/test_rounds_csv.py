@@ -96,6 +96,16 @@ def test_rounds_that_drafted_nothing_give_no_rate(tmp_path):
             "overlap is 1.5, but it must lie in 0..1",
         ),
         ("run,round,position,kind,verdict,overlap\n0,0,1,draft,accepted,nan\n", "overlap is nan"),
+        ("run;round;position;kind;verdict;overlap\n0;0;1;draft;accepted;0,5\n", "overlap is 0,5"),
+        ("run,round,position,kind,verdict,overlap\n0,0,x,draft,accepted,.5\n", "position is x"),
+        ("drafted;accepted\n3,0;2,0\n", "accepted is 2,0: write it without a comma"),
+        ("drafted,accepted\ninf,3\n", "drafted is inf"),
+        ("drafted,accepted\n1e20,3\n", "more than can have been counted"),
+        ("drafted,accepted\n3,66%\n", "accepted is 66%, which is no number"),
+        ("drafted,accepted\n3,2\ndrafted,accepted\n3,1\n", "line 3: accepted is accepted"),
+        ("drafted,accepted,emitted\n3,2,9\n", "cannot have emitted 9"),
+        ("drafted,accepted,text\n3,2," + "x" * 200_000 + "\n", "no readable CSV"),
+        ("x" * 1_000_000, "neither SpecScope's columns"),
     ],
 )
 def test_other_tables_are_refused_with_file_and_line(tmp_path, text, sentence):

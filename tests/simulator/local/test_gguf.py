@@ -11,7 +11,9 @@ import torch
 from simulator.catalog import find, read_entry, scan
 from simulator.errors import UserError
 from simulator.loading import load_pair
-from simulator.local.gguf_files import BLOCKS, read_header, tokens_of_gguf
+from simulator.local.gguf_files import BLOCKS, Tensor, read_header, tokens_of_gguf
+from simulator.local.gguf_headers import quick_headers
+from simulator.local.gguf_weights import _numbers
 from simulator.records import Sampling
 from simulator.text.tokens import tokens_of
 from tests.simulator.folders import VOCAB, save, save_gguf
@@ -151,6 +153,50 @@ def test_scaled_positions_are_refused_because_transformers_would_leave_them_out(
 
     monkeypatch.setattr(gguf.GGUFWriter, "write_header_to_file", with_factors)
     assert "scales its positions (rope_freqs.weight)" in refusal(save_gguf(folder, tmp_path / "scaled.gguf"))
+
+
+@pytest.mark.parametrize("key", ["rope.scaling.factor", "rope.scale_linear"])
+def test_a_stretched_context_is_refused_because_transformers_would_leave_it_out(folder, tmp_path, monkeypatch, key):
+    """Qwen with YaRN and Gemma 3 4B say it in the header only: the text would quietly differ."""
+    add = gguf.GGUFWriter.add_vocab_size
+
+    def with_factor(writer, n):
+        add(writer, n)
+        writer.add_float32(f"llama.{key}", 4.0)
+
+    monkeypatch.setattr(gguf.GGUFWriter, "add_vocab_size", with_factor)
+    assert f"stretches its positions ({key} = 4)" in str(find(str(save_gguf(folder, tmp_path / "yarn.gguf"))).problem)
+
+
+def test_our_reading_of_the_header_gives_transformers_the_same_config_and_names(file):
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.modeling_gguf_pytorch_utils import TensorProcessor, get_gguf_hf_weights_map, load_gguf_checkpoint
+
+    def read():
+        config = load_gguf_checkpoint(file)["config"]
+        made = AutoConfig.from_pretrained(file.parent, gguf_file=file.name)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(made)
+        return config, made.to_dict(), get_gguf_hf_weights_map(model, TensorProcessor(config=config))
+
+    theirs, reader = read(), gguf.GGUFReader
+    with quick_headers():
+        assert gguf.GGUFReader is not reader
+        assert read() == theirs
+    assert gguf.GGUFReader is reader
+
+
+def test_rows_are_joined_for_speed_without_changing_a_number():
+    """The package unpacks 16 rows at a time, which for narrow rows costs more than the unpacking."""
+    rng = np.random.default_rng(3)
+    weights = rng.standard_normal((96, 64), np.float32)
+    for kind in ("Q4_1", "Q8_0", "Q5_0", "F16", "F32"):
+        number = gguf.GGMLQuantizationType[kind]
+        raw = gguf.quantize(weights, number)
+        wanted = np.asarray(gguf.dequantize(raw, number), np.float32)
+        data = np.ascontiguousarray(raw).view(np.uint8).ravel()
+        found = _numbers(data, Tensor("w", weights.shape, int(number), 0, data.nbytes))
+        assert np.array_equal(found, wanted.reshape(weights.shape))
 
 
 def test_no_header_makes_the_reader_raise_anything_else_or_run_away(file, tmp_path):

@@ -37,10 +37,10 @@ def ids(n: int, seed: int = 1) -> list[int]:
     return torch.randint(128, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
 
 
-LEAN = (LlamaDecoder, SmallDecoder)
+LEAN = (LlamaDecoder, SmallDecoder.of)
 
 
-@pytest.fixture(params=LEAN, ids=lambda kind: kind.__name__)
+@pytest.fixture(params=LEAN, ids=("LlamaDecoder", "SmallDecoder"))
 def decoder(request):
     return request.param
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.text.glyphs import cut, escape, imitates_marks, unescape, visible
+from simulator.text.glyphs import cut, escape, imitates_marks, one_line, unescape, visible
 from tests.simulator.text_samples import HIDDEN
 
 
@@ -49,6 +49,19 @@ from tests.simulator.text_samples import HIDDEN
 )
 def test_what_cannot_be_seen_has_a_mark(text: str, label: str) -> None:
     assert visible(text.encode()) == label
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("models/a b-é-模型-🦙", "models/a b-é-模型-🦙"),
+        ("👩\u200d💻 نمی\u200cخواهم", "👩\u200d💻 نمی\u200cخواهم"),
+        ("a\nb\tc", "a⏎b⇥c"),
+        ("\u202egpj\u2028", "‹U+202E›gpj‹U+2028›"), ("\udcff\x00\x7f", "‹U+DCFF›␀␡"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_name_stays_readable_on_one_line(text: str, shown: str) -> None:
+    assert one_line(text) == shown
 
 
 def test_typed_brackets_do_not_make_a_special_token() -> None:

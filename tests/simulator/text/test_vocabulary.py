@@ -7,12 +7,16 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
 
 import main
 from simulator.catalog import BUNDLED, DEFAULT_DRAFT, DEFAULT_TARGET, find
+from simulator.text import tokens
 from simulator.text.token_text import TokenTexts
 from simulator.text.tokens import map_of, tokens_of
 from simulator.text.vocabulary import describe, diagnose
@@ -263,6 +267,26 @@ def test_the_rows_are_those_of_the_text_part_of_a_nested_config(tmp_path, target
     assert (diagnose(target, draft).kind, diagnose(target, draft).draft_rows) == ("padded", 140)
     (draft.path / "config.json").write_text("{}")
     assert (diagnose(target, draft).kind, diagnose(target, draft).draft_rows) == ("identical", 128)
+
+
+def test_no_tokenizer_is_read_twice_however_many_models_have_it(tmp_path, target, monkeypatch):
+    """With 200 checkpoints of one family the doctor read one tokenizer 200 times, for each target anew."""
+    parsed, read = [], []
+    from_str, read_text = Tokenizer.from_str, Path.read_text
+    monkeypatch.setattr("simulator.text.tokens.Tokenizer", SimpleNamespace(
+        from_str=lambda text: (parsed.append(1), from_str(text))[-1]))  # fmt: skip
+    monkeypatch.setattr(Path, "read_text", lambda file, *a, **k: (
+        file.name == "tokenizer.json" and read.append(file), read_text(file, *a, **k))[-1])  # fmt: skip
+    drafts = [folder(tmp_path / f"draft{i}", byte_level()) for i in range(6)]
+    read.clear()
+    for one in (target, drafts[0]):
+        assert {diagnose(one, draft).kind for draft in drafts} == {"identical"}
+    assert len(parsed) <= 1
+    assert len(read) == len(set(read)) == 7
+    other = byte_level((*ENTRIES[:-1], b"new"))
+    PreTrainedTokenizerFast(tokenizer_object=other, bos_token="<s>").save_pretrained(drafts[0].path)
+    assert diagnose(target, drafts[0]).kind == "few"
+    assert len(tokens._vocabularies) <= tokens.VOCABULARIES
 
 
 def test_a_diagnosis_disturbs_no_thread_that_encodes(tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before anything imports Qt
-for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # before torch and NumPy: the tests run side by side
-    os.environ.setdefault(pool, "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch and NumPy: the tests run side by side
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

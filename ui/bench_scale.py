@@ -26,7 +26,7 @@ from ui.bench import large_rounds, most_memory, timed
 TRACE_ROUNDS, TRACE_VOCAB, REAL = 100_000, 152_064, 40
 SCRUBS = 60
 WIDE_VOCAB, WIDE_K, WIDE_ROUNDS = 262_144, 16, 8
-WARM, PLAYED = 300, 600  # rounds played before and while memory is watched
+WARM, PLAYED, EVERY = 300, 600, 10  # rounds played before and while memory is watched, and between two looks at it
 PER_HOUR = 3600  # rounds, at the speed that the window starts with
 
 
@@ -80,9 +80,9 @@ def growth(app: Any, session: Any, real: Columns, played: int) -> dict[str, floa
         add(session, [trace])
         session.playback.seek(trace.index)
         app.processEvents()
-        if trace.index >= WARM:
+        if trace.index >= WARM and trace.index % EVERY == 0:
             sizes.append(resident_mb())
-    slope = float(np.polyfit(np.arange(len(sizes)), sizes, 1)[0])
+    slope = float(np.polyfit(EVERY * np.arange(len(sizes)), sizes, 1)[0])  # MB a round
     per_round = session.rounds.nbytes / len(session.rounds)
     session.reset()
     return {"growth_mb_per_hour": round(slope * PER_HOUR, 1), "trace_bytes_per_round": round(per_round)}

@@ -115,14 +115,19 @@ def size_of(loaded: Loaded) -> Size | None:
     Every weight counts once, but of an untied input table, of which one row is read, nothing, and of experts only
     the share that a token uses. Layers without full attention are counted as if they had it.
     """
-    model = getattr(loaded.model, "model", None)
-    if model is None:
+    from simulator.models.llama import LlamaDecoder
+
+    model = loaded.model
+    if isinstance(model, LlamaDecoder):  # transformers' own would have to be loaded for this
+        config, read = model.config, float(model.read_parameters)
+    elif (whole := getattr(model, "model", None)) is not None:
+        config, read = whole.config.get_text_config(decoder=True), _read_parameters(whole)
+    else:
         return None
-    config = model.config.get_text_config(decoder=True)
     layers, heads = config.num_hidden_layers, config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
     kv_heads = getattr(config, "num_key_value_heads", None) or heads
-    return Size(loaded.entry.name, _read_parameters(model), 2 * layers * kv_heads * head_dim, layers * heads * head_dim)
+    return Size(loaded.entry.name, read, 2 * layers * kv_heads * head_dim, layers * heads * head_dim)
 
 
 def _read_parameters(model: Any) -> float:

@@ -18,7 +18,7 @@ from simulator.local.devices import reason
 from simulator.local.folder_files import read_json, weight_files
 from simulator.local.gguf_files import read_header
 from simulator.local.gguf_headers import quick_headers
-from simulator.local.load_small import load_small
+from simulator.local.load_llama import load_llama
 from simulator.local.memory import ran_out
 from simulator.local.weights import Step, detach_from_files, hashed_files, move, read_and_hash, read_safetensors
 from simulator.text.tokens import MAP_BUFFERS
@@ -38,14 +38,18 @@ def load_model(
     """
     try:
         digest = yield from _scaled(read_and_hash(hashed_files(entry.path), checkpoint), 0, READ)
-        small = load_small(entry, device, dtype, checkpoint, lambda: _last(_model(entry, dtype, no_checkpoint)))
-        if small is not None:
-            return small, _ends(_declared_ends(entry, read_json(entry.path / "config.json")), small.vocab), digest
+
+        def oracle() -> Any:
+            return _last(_model(entry, dtype, no_checkpoint))
+
+        llama = load_llama(entry, device, dtype, checkpoint, oracle)
+        if llama is not None:
+            return llama, _ends(_declared_ends(entry, read_json(entry.path / "config.json")), llama.vocab), digest
         model = yield from _scaled(_model(entry, dtype, checkpoint), READ, 1)
         from simulator.models.llama import decoder_for
 
         ends = list(model.generation_config.eos_token_id or [])
-        return decoder_for(move(model, device, checkpoint), entry.name, checkpoint), ends, digest
+        return decoder_for(move(model, device, checkpoint), entry.name, oracle, checkpoint), ends, digest
     except (UserError, Stopped):
         raise
     except Exception as error:

@@ -1,107 +1,138 @@
-"""A lean decode path for Llama-shaped models in float32: the same function, without the framework's overhead.
+"""Llama-shaped models on the CPU in float32, at the speed of the memory: transformers' function in NumPy.
 
-Of a 5.6 ms step of a small model through transformers, half is rotary tables, masks, norms in five calls and
-concatenated caches. Here q, k, v and gate, up are one product each, the cache is written in place, and rotary
-factors and the causal mask are made once. `hf.HFModel` remains the oracle in the tests.
+At one token a step reads every weight once, and what torch and transformers add to that (calls, masks, tables, caches
+put together anew) costs as much again, or many times that in small models. A NumPy call costs a fraction of a torch
+call, and its BLAS reads rows faster (see `products`). `hf.HFModel` is the oracle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 
 from simulator.models.base import Buffered
-from simulator.models.hf import HFModel
 from simulator.models.products import product
-from simulator.models.small import MOST_PARAMETERS, SmallDecoder, is_plain_llama
+from simulator.records import FloatArray
 
-MOST_ROWS = 16  # of a product that NumPy does; a prompt has more
+if TYPE_CHECKING:
+    from simulator.models.hf import HFModel  # its import brings all of transformers' modelling code
+
 FIRST_CAPACITY = 512  # cached tokens; doubled when they run out
 
 
 @dataclass(slots=True)
-class _Layer:
-    """The weights of one block, fused, and its cache."""
+class _Block:
+    """The weights of one block, transposed and fused, each norm's weight and sqrt(hidden) multiplied in; its cache."""
 
-    norm: torch.Tensor  # [hidden]
-    qkv: torch.Tensor  # [(heads + 2 kv heads) * head_dim, hidden]
-    out: torch.Tensor  # [hidden, heads * head_dim]
-    mlp_norm: torch.Tensor  # [hidden]
-    gate_up: torch.Tensor  # [2 * inner, hidden]
-    down: torch.Tensor  # [hidden, inner]
-    keys: torch.Tensor  # [kv heads, head_dim, capacity], so that scores need no transposed copy
-    values: torch.Tensor  # [kv heads, capacity, head_dim]
+    qkv: FloatArray  # [hidden, (heads + 2 kv heads) * head_dim], 1 / sqrt(head_dim) inside q, rotary pairs adjacent
+    out: FloatArray  # [heads * head_dim, hidden]
+    gate_up: FloatArray  # [hidden, 2 * inner]
+    down: FloatArray  # [inner, hidden]
+    keys: FloatArray  # [kv heads, head_dim, capacity]
+    values: FloatArray  # [kv heads, capacity, head_dim]
 
 
 class LlamaDecoder(Buffered):
-    """A Llama model that `suits` this path, behind the `LanguageModel` protocol."""
+    """A Llama model behind the `LanguageModel` protocol; takes what `is_plain_llama` accepts, in float32.
+
+    `config` has transformers' names, `tensors` are its weights by their names in a file; each is copied and then
+    let go of, so that never much more than the model itself is in memory. `oracle` returns transformers' own model of
+    the same weights when somebody asks for it.
+    """
 
     way = "cut back"
+    device, dtype = torch.device("cpu"), torch.float32
 
-    def __init__(self, model: Any, name: str, checkpoint: Callable[[], None] = lambda: None) -> None:
-        self.name, self.model = name, model
-        self.device, self.dtype = model.device, model.dtype
-        config = model.config
+    def __init__(
+        self, config: Any, tensors: dict[str, torch.Tensor], name: str, oracle: Callable[[], Any],
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self.name, self.config, self._oracle = name, config, oracle
         self.max_length: int | None = config.max_position_embeddings
-        self.vocab: int = model.get_output_embeddings().weight.shape[0]
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
-        self._head_dim = model.model.layers[0].self_attn.head_dim
-        self._eps = config.rms_norm_eps
-        self._embedding = model.get_input_embeddings().weight
-        self._head, self._norm = model.get_output_embeddings().weight, model.model.norm.weight
-        with torch.no_grad():  # not inference mode: the fused weights stay the model's own, usable in any mode
-            self._layers = [self._fuse(layer, checkpoint) for layer in model.model.layers]
-            self._capacity = 0
-            self._grow(FIRST_CAPACITY)
+        self._inner: int = config.intermediate_size
+        self._head_dim: int = config.head_dim
+        self._eps = np.float32(config.rms_norm_eps * config.hidden_size)
+        self._embedding = _taken(tensors, "model.embed_tokens")
+        head = _taken(tensors, "lm_head") if not config.tie_word_embeddings else self._embedding
+        self.vocab: int = head.shape[0]
+        self._head = _turned_over(head * _norm_weight(_taken(tensors, "model.norm")))
+        self._blocks = []
+        for i in range(config.num_hidden_layers):
+            checkpoint()
+            self._blocks.append(self._fuse(tensors, f"model.layers.{i}."))
+        halves = np.arange(0, self._head_dim, 2, dtype=np.float32) / np.float32(self._head_dim)
+        self._inverse_frequencies = 1 / np.float32(config.rope_parameters["rope_theta"]) ** halves
+        self._capacity = 0
+        self._grow(FIRST_CAPACITY)
+
+    @property
+    def read_parameters(self) -> int:
+        """Return how many numbers a token reads: all weights, but of an untied input table next to nothing."""
+        blocks = sum(w.size for b in self._blocks for w in (b.qkv, b.out, b.gate_up, b.down))
+        norms = (2 * len(self._blocks) + 1) * self._head.shape[0]
+        return int(blocks + norms + self._head.size)
+
+    @cached_property
+    def model(self) -> Any:
+        """Transformers' own model."""
+        return self._oracle()
 
     def extend(self, tokens: Sequence[int], keep: int | None = None) -> torch.Tensor:
         """Read the tokens [n] and return the float32 logits [keep or n, vocab]."""
-        with (
-            torch.inference_mode(),
-            _one_thread() if self.device.type == "cpu" and len(tokens) <= MOST_ROWS else nullcontext(),
-        ):
-            start, end = self._length, self._length + len(tokens)
-            self._grow(end)
-            x = F.embedding(torch.tensor(tokens, device=self.device), self._embedding)  # [n, hidden]
-            turn = self._turn[start:end]
-            mask = self._mask[start:end, :end].repeat(self._heads // self._kv_heads, 1)  # [h/g * n, end]
-            for layer in self._layers:
-                x = x + self._attend(layer, F.rms_norm(x, x.shape[-1:], layer.norm, self._eps), turn, mask, start, end)
-                h = _linear(F.rms_norm(x, x.shape[-1:], layer.mlp_norm, self._eps), layer.gate_up)
-                gate, up = h.chunk(2, -1)
-                x = x + _linear(F.silu(gate) * up, layer.down)
-            self._length = end
-            x = F.rms_norm(x[-(keep or len(tokens)) :], x.shape[-1:], self._norm, self._eps)
-            return _linear(x, self._head)
+        start, end = self._length, self._length + len(tokens)
+        self._grow(end)
+        x = self._embedding[list(tokens)]  # [n, hidden]
+        group = self._heads // self._kv_heads
+        mask = np.tile(self._mask[start:end, :end], (group, 1)) if len(tokens) > 1 else None
+        for block in self._blocks:
+            qkv = product(_normed(x, self._eps), block.qkv)
+            x = x + product(self._attend(block, qkv, mask, start, end), block.out)
+            gate_up = product(_normed(x, self._eps), block.gate_up)
+            gate, up = gate_up[:, : self._inner], gate_up[:, self._inner :]
+            x = x + product(gate / (1 + np.exp(-gate)) * up, block.down)
+        self._length = end
+        return torch.from_numpy(product(_normed(x[-(keep or len(tokens)) :], self._eps), self._head))
 
-    def _attend(
-        self, layer: _Layer, x: torch.Tensor, turn: torch.Tensor, mask: torch.Tensor, start: int, end: int
-    ) -> torch.Tensor:
-        """Return the attention block's output [n, hidden] and write keys and values [start, end) to the cache."""
-        n, h, g, d = len(x), self._heads, self._kv_heads, self._head_dim
-        qkv = _linear(x, layer.qkv).view(n, h + 2 * g, d)
-        turned = _rotate(qkv[:, : h + g], turn)
-        layer.keys[:, :, start:end] = turned[:, h:].permute(1, 2, 0)
-        layer.values[:, start:end] = qkv[:, h + g :].transpose(0, 1)
-        q = turned[:, :h].view(n, g, h // g, d).permute(1, 2, 0, 3).reshape(g, -1, d)  # [g, h/g * n, d]
-        scores = torch.baddbmm(mask, q, layer.keys[:, :, :end], alpha=d**-0.5)
-        mixed = torch.bmm(scores.softmax(-1), layer.values[:, :end])  # [g, h/g * n, d]
-        return _linear(mixed.view(h, n, d).transpose(0, 1).reshape(n, h * d), layer.out)
+    def _attend(self, block: _Block, qkv: FloatArray, mask: FloatArray | None, start: int, end: int) -> FloatArray:
+        """Return what the heads gather [n, heads * head_dim]; keys and values [start, end) go into the cache.
 
-    def _fuse(self, block: Any, checkpoint: Callable[[], None]) -> _Layer:
-        """Return one block's weights; the model's own parameters become views of the fused ones: no second copy."""
-        checkpoint()
-        a, m = block.self_attn, block.mlp
-        empty = self._embedding.new_empty
-        return _Layer(
-            block.input_layernorm.weight, _joined(a.q_proj, a.k_proj, a.v_proj), a.o_proj.weight,
-            block.post_attention_layernorm.weight, _joined(m.gate_proj, m.up_proj), m.down_proj.weight,
-            empty(self._kv_heads, self._head_dim, 0), empty(self._kv_heads, 0, self._head_dim),
+        mask [heads / kv heads * n, end] is added to the scores: minus infinity on what comes later.
+        """
+        n, h, g, d = len(qkv), self._heads, self._kv_heads, self._head_dim
+        pairs = qkv[:, : (h + g) * d].reshape(n, h + g, d).view(np.complex64)  # [n, heads + kv heads, d / 2]
+        turned = (pairs * self._turn[start:end]).view(np.float32)
+        block.keys[:, :, start:end] = turned[:, h:].transpose(1, 2, 0)
+        block.values[:, start:end] = qkv[:, (h + g) * d :].reshape(n, g, d).transpose(1, 0, 2)
+        q = turned[:, :h].transpose(1, 0, 2).reshape(g, h // g * n, d)
+        scores: FloatArray = q @ block.keys[:, :, :end]  # [g, h / g * n, end]
+        if mask is not None:
+            scores += mask
+        scores -= np.maximum.reduce(scores, -1, keepdims=True)
+        np.exp(scores, out=scores)
+        mixed: FloatArray = scores @ block.values[:, :end]
+        mixed /= np.add.reduce(scores, -1, keepdims=True)
+        return mixed.reshape(h, n, d).transpose(1, 0, 2).reshape(n, h * d)
+
+    def _fuse(self, tensors: dict[str, torch.Tensor], layer: str) -> _Block:
+        """Return the block whose weights' names begin with `layer`."""
+
+        def weight(part: str) -> FloatArray:
+            return _taken(tensors, layer + part)
+
+        d, g = self._head_dim, self._kv_heads
+        q, k = (_pairs_adjacent(weight(f"self_attn.{part}_proj"), d) for part in "qk")
+        qkv = np.concatenate([q * np.float32(d**-0.5), k, weight("self_attn.v_proj")])
+        gate_up = np.concatenate([weight("mlp.gate_proj"), weight("mlp.up_proj")])
+        before, middle = _norm_weight(weight("input_layernorm")), _norm_weight(weight("post_attention_layernorm"))
+        return _Block(
+            _turned_over(qkv * before), _turned_over(weight("self_attn.o_proj")), _turned_over(gate_up * middle),
+            _turned_over(weight("mlp.down_proj")), np.zeros((g, d, 0), np.float32), np.zeros((g, 0, d), np.float32),
         )  # fmt: skip
 
     def _grow(self, needed: int) -> None:
@@ -109,57 +140,81 @@ class LlamaDecoder(Buffered):
         if needed <= self._capacity:
             return
         capacity = max(needed, 2 * self._capacity, FIRST_CAPACITY)
-        for layer in self._layers:
-            layer.keys = F.pad(layer.keys, (0, capacity - self._capacity))
-            layer.values = F.pad(layer.values, (0, 0, 0, capacity - self._capacity))
-        angles = torch.outer(torch.arange(capacity, device=self.device).float(), self.model.model.rotary_emb.inv_freq)
-        self._turn = torch.polar(torch.ones_like(angles), angles)[:, None]  # [capacity, 1, d / 2], complex
-        self._mask = torch.full((capacity, capacity), -torch.inf, device=self.device).triu(1)
+        more = (0, capacity - self._capacity)
+        for block in self._blocks:
+            block.keys = np.pad(block.keys, ((0, 0), (0, 0), more))
+            block.values = np.pad(block.values, ((0, 0), more, (0, 0)))
+        angles = np.outer(np.arange(capacity, dtype=np.float32), self._inverse_frequencies)
+        self._turn = np.exp(1j * angles).astype(np.complex64)[:, None]  # [capacity, 1, d / 2]
+        self._mask = np.triu(np.full((capacity, capacity), -np.inf, np.float32), 1)
         self._capacity = capacity
 
 
-def suits(model: Any) -> bool:
-    """Return whether `LlamaDecoder` computes this model: a plain Llama, float32, no biases, default rotary."""
-    return is_plain_llama(model.config) and bool(model.dtype == torch.float32)
-
-
 def decoder_for(
-    model: Any, name: str, checkpoint: Callable[[], None] = lambda: None
-) -> HFModel | LlamaDecoder | SmallDecoder:
-    """Return the path with the least overhead that computes the model; the general one where no other does."""
-    if not suits(model):
+    model: Any, name: str, oracle: Callable[[], Any] | None = None, checkpoint: Callable[[], None] = lambda: None
+) -> HFModel | LlamaDecoder:
+    """Return the path with the least overhead that computes a transformers model; the general one where no other does.
+
+    With an `oracle`, which loads the model anew, this one is let go of.
+    """
+    from simulator.models.hf import HFModel
+
+    plain = is_plain_llama(model.config) and model.dtype == torch.float32 and model.device.type == "cpu"
+    if not plain:
         return HFModel(model, name)
-    small = model.device.type == "cpu" and model.num_parameters() <= MOST_PARAMETERS
-    return SmallDecoder.of(model.eval(), name) if small else LlamaDecoder(model.eval(), name, checkpoint)
+    tensors = dict(model.state_dict())
+    return LlamaDecoder(model.config, tensors, name, oracle or (lambda: model), checkpoint)
 
 
-def _linear(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Return x [n, in] times weight [out, in] turned over; more rows, and any on a GPU, by torch itself."""
-    if len(x) > MOST_ROWS or not x.is_cpu:
-        return F.linear(x, weight)
-    return torch.from_numpy(product(x.numpy(), weight.detach().numpy().T))
+def is_plain_llama(config: Any) -> bool:
+    """Return whether a config with transformers' names is a Llama without biases and with default rotary angles."""
+    return bool(
+        config.model_type == "llama"
+        and set(config.rope_parameters) <= {"rope_theta", "rope_type"}
+        and config.rope_parameters.get("rope_type", "default") == "default"
+        and config.hidden_act == "silu"
+        and not (config.attention_bias or config.mlp_bias)
+    )
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep torch to one thread: the others would wait by spinning, on the cores that NumPy's products need."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def weight_shapes(config: Any) -> dict[str, tuple[int, ...]]:
+    """Return the names and shapes of all weights in a file of a plain Llama model."""
+    h, inner, vocab = config.hidden_size, config.intermediate_size, config.vocab_size
+    q, kv = (heads * config.head_dim for heads in (config.num_attention_heads, config.num_key_value_heads))
+    block = {
+        "self_attn.q_proj": (q, h), "self_attn.k_proj": (kv, h), "self_attn.v_proj": (kv, h),
+        "self_attn.o_proj": (h, q), "mlp.gate_proj": (inner, h), "mlp.up_proj": (inner, h),
+        "mlp.down_proj": (h, inner), "input_layernorm": (h,), "post_attention_layernorm": (h,),
+    }  # fmt: skip
+    head = {} if config.tie_word_embeddings else {"lm_head.weight": (vocab, h)}
+    return {
+        "model.embed_tokens.weight": (vocab, h), "model.norm.weight": (h,), **head,
+        **{f"model.layers.{i}.{name}.weight": shape
+           for i in range(config.num_hidden_layers) for name, shape in block.items()},
+    }  # fmt: skip
 
 
-def _joined(*layers: torch.nn.Linear) -> torch.Tensor:
-    """Return the layers' weights one under the other, and let the layers share that memory."""
-    whole = torch.cat([layer.weight for layer in layers])
-    for layer, part in zip(layers, whole.split([len(layer.weight) for layer in layers]), strict=True):
-        layer.weight.data = part
-    return whole
+def _normed(x: FloatArray, eps: np.float32) -> FloatArray:
+    """Return the rows of x [n, hidden] over their lengths; what rms-norm multiplies besides is in the next product."""
+    result: FloatArray = x / np.sqrt(np.vecdot(x, x) + eps)[:, None]
+    return result
 
 
-def _rotate(x: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
-    """Turn [n, heads, d] by the complex factors [n, 1, d / 2]; a rotary pair is (i, i + d / 2)."""
-    turned = torch.complex(*x.chunk(2, -1)) * turn
-    return torch.cat([turned.real, turned.imag], -1)
+def _norm_weight(weight: FloatArray) -> FloatArray:
+    """Return what a product behind the norm is multiplied by: x / rms(x) = sqrt(hidden) x / |x|."""
+    return weight * np.float32(len(weight) ** 0.5)
+
+
+def _pairs_adjacent(weight: FloatArray, d: int) -> FloatArray:
+    """Return the rows [heads * d, hidden] with rotary pairs (i, i + d / 2) side by side; q k is the same sum."""
+    return weight.reshape(-1, 2, d // 2, weight.shape[1]).transpose(0, 2, 1, 3).reshape(weight.shape)
+
+
+def _turned_over(weight: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(weight.T)
+
+
+def _taken(tensors: dict[str, torch.Tensor], name: str) -> FloatArray:
+    """Take a weight out of the tensors and return a copy in float32: the file it may lie in can change."""
+    weight: FloatArray = tensors.pop(f"{name}.weight").detach().float().numpy().copy()
+    return weight

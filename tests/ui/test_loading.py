@@ -85,7 +85,7 @@ def alive(name: str) -> int:
 @pytest.mark.parametrize("first_is_at", ["Starting torch", "Loading shakespeare-target-6m"])
 def test_a_pair_asked_for_while_another_loads_is_the_only_one_seen_and_kept(session, until, first_is_at):
     """Two real loads: of the first neither a pair nor a word nor its weights are left."""
-    before, pairs, said = alive("SmallDecoder"), [], []
+    before, pairs, said = alive("LlamaDecoder"), [], []
     session.pair_changed.connect(lambda: pairs.append(session.pair.target.entry.name))
     session.progress_changed.connect(lambda progress: said.append(progress.text if progress else ""))
     session.load(DEFAULT_TARGET, DEFAULT_DRAFT)
@@ -95,7 +95,7 @@ def test_a_pair_asked_for_while_another_loads_is_the_only_one_seen_and_kept(sess
     until(lambda: session.state is State.READY)
     assert pairs == ["shakespeare-draft-1m"]
     assert not [text for text in said if DEFAULT_TARGET in text]
-    assert alive("SmallDecoder") == before + 1
+    assert alive("LlamaDecoder") == before + 1
 
 
 def test_a_failed_load_keeps_pair_run_and_trace(new_session, finds, until):

@@ -107,6 +107,14 @@ def test_nasty_labels_are_painted_one_by_one(ribbon):
     assert "\ud83d" not in "".join(texts)
 
 
+@pytest.mark.parametrize("points", [8.0, 10.5, 13.0, 20.0])
+def test_a_label_is_as_wide_as_qt_says(ribbon, qapp, points):
+    theme.set_text_size(qapp, points)
+    for text in ("", "a", "·the", "··", "<|end|>", "fi ffl", "123456", "W" * 40, "a·b", "日本語", "⏎", "é", "e\u0301"):
+        assert ribbon._measure(text) == ribbon._font.metrics.horizontalAdvance(text), text
+    theme.set_text_size(qapp, theme.TEXT)
+
+
 def test_lines_hold_every_token_and_never_overflow():
     items = [(0, i, 1, Origin.ACCEPTED, "x" * (i % 7 + 1)) for i in range(200)]
     lines = flow(items, lambda text: 10.0 * len(text), 120, False)

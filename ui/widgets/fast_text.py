@@ -17,7 +17,7 @@ LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter) | ONE_LIN
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) | ONE_LINE
 CENTRE = int(Qt.AlignmentFlag.AlignCenter) | ONE_LINE
 SHARE = {LEFT: 0.0, CENTRE: 0.5, RIGHT: 1.0}  # of the free room that stands left of the text
-KEPT = 1024  # texts of a font
+KEPT = 256  # texts of a font; a picture has some fifty of one
 
 
 class FastText:

@@ -211,10 +211,13 @@ class RibbonView(QWidget):
 
     def _set_fonts(self) -> None:
         self._font = fast_text(QApplication.font().pointSizeF() * 1.05, is_token=True)
+        self._advance = self._font.metrics.horizontalAdvance("0")
         self._pitch = round(self._font.metrics.height()) + LEADING
         self._widths.clear()
 
     def _measure(self, text: str) -> float:
+        if text.lstrip("·").isascii():
+            return len(text) * self._advance  # one width for every letter of this face
         width = self._widths.get(text)
         if width is None:
             if len(self._widths) >= WIDTHS_KEPT:

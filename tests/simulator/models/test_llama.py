@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from simulator.drafts.model import ModelDraft
 from simulator.engine import autoregress, speculate
-from simulator.models import llama, small
+from simulator.models import llama
 from simulator.models.hf import HFModel
-from simulator.models.llama import LlamaDecoder, decoder_for, suits
-from simulator.models.small import SmallDecoder
+from simulator.models.llama import LlamaDecoder, decoder_for
 from simulator.records import RoundTrace, RunConfig, Sampling
 
 SHAPES = {
@@ -37,17 +39,15 @@ def ids(n: int, seed: int = 1) -> list[int]:
     return torch.randint(128, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
 
 
-LEAN = (LlamaDecoder, SmallDecoder.of)
-
-
-@pytest.fixture(params=LEAN, ids=("LlamaDecoder", "SmallDecoder"))
-def decoder(request):
-    return request.param
+def decoder(model, name: str) -> LlamaDecoder:
+    made = decoder_for(model, name)
+    assert isinstance(made, LlamaDecoder)
+    return made
 
 
 @pytest.fixture(params=SHAPES)
-def both(request, decoder):
-    """Return the oracle and a lean path over two copies of one model: fusing rearranges its weights."""
+def both(request):
+    """Return the oracle and the lean path over two copies of one model."""
     changes = SHAPES[request.param]
     return HFModel(build(**changes), "oracle"), decoder(build(**changes), "lean")
 
@@ -81,16 +81,26 @@ def test_the_models_own_forward_is_unchanged_by_fusing(both):
         assert torch.equal(lean.model(text).logits, oracle.model(text).logits)
 
 
-def test_fusing_holds_no_second_copy_of_the_weights():
-    model = build()
-    lean = LlamaDecoder(model, "lean")
-    attention = model.model.layers[0].self_attn
-    assert attention.k_proj.weight.untyped_storage().data_ptr() == lean._layers[0].qkv.untyped_storage().data_ptr()
+def test_what_a_token_reads_is_every_weight_but_an_untied_table(both):
+    _, lean = both
+    table = lean.model.get_input_embeddings().weight
+    untied = not lean.config.tie_word_embeddings
+    assert lean.read_parameters == sum(p.numel() for p in lean.model.parameters()) - untied * table.numel()
 
 
-def test_caches_and_tables_grow_with_the_text(monkeypatch, decoder):
-    for module in (llama, small):
-        monkeypatch.setattr(module, "FIRST_CAPACITY", 8)
+def test_with_an_oracle_the_model_is_let_go_of():
+    """Twice the memory was held for a model that nobody asked for."""
+    model, asked = build(), []
+    lean = decoder_for(model, "lean", lambda: asked.append(1) or "anew")
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+    assert (lean.model, lean.model, asked) == ("anew", "anew", [1])
+
+
+def test_caches_and_tables_grow_with_the_text(monkeypatch):
+    monkeypatch.setattr(llama, "FIRST_CAPACITY", 8)
     oracle, lean = HFModel(build(), "oracle"), decoder(build(), "lean")
     text = ids(50)
     for token in text:
@@ -99,7 +109,7 @@ def test_caches_and_tables_grow_with_the_text(monkeypatch, decoder):
 
 
 @pytest.mark.parametrize("k", range(9))
-def test_greedy_speculation_equals_greedy_decoding_of_the_oracle(k, decoder):
+def test_greedy_speculation_equals_greedy_decoding_of_the_oracle(k):
     config = RunConfig(k=k, sampling=Sampling(temperature=0), max_new_tokens=64)
     draft = decoder(build(seed=0, num_hidden_layers=1), "draft")
     source = ModelDraft(draft, config.sampling, 128)
@@ -122,15 +132,8 @@ def test_greedy_speculation_equals_greedy_decoding_of_the_oracle(k, decoder):
 )
 def test_what_the_lean_path_does_not_compute_goes_through_transformers(changes):
     model = build(**changes)
-    assert not suits(model)
     assert isinstance(decoder_for(model, "general"), HFModel)
 
 
 def test_half_precision_goes_through_transformers():
-    assert not suits(build().bfloat16())
-
-
-def test_only_small_models_take_the_numpy_path(monkeypatch):
-    assert isinstance(decoder_for(build(), "small"), SmallDecoder)
-    monkeypatch.setattr(llama, "MOST_PARAMETERS", 100)
-    assert isinstance(decoder_for(build(), "larger"), LlamaDecoder)
+    assert isinstance(decoder_for(build().bfloat16(), "half"), HFModel)

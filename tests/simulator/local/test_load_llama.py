@@ -1,4 +1,4 @@
-"""Small plain Llama models straight from their files."""
+"""Plain Llama models straight from their files."""
 
 import json
 import shutil
@@ -12,9 +12,9 @@ import torch
 from simulator.catalog import BUNDLED, find
 from simulator.drafts.base import no_checkpoint
 from simulator.loading import load
-from simulator.local.load_small import load_small
+from simulator.local.load_llama import load_llama
 from simulator.models.hf import HFModel
-from simulator.models.small import SmallDecoder
+from simulator.models.llama import LlamaDecoder
 
 DRAFT = BUNDLED / "shakespeare-draft-400k"
 
@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def small(folder, device="cpu", dtype="float32"):
-    return load_small(find(str(folder)), device, dtype, no_checkpoint, lambda: None)
+    return load_llama(find(str(folder)), device, dtype, no_checkpoint, lambda: None)
 
 
 def change(folder, **values):
@@ -35,7 +35,7 @@ def change(folder, **values):
 
 def test_it_computes_what_transformers_computes_from_the_same_files():
     loaded = load(find(str(DRAFT)), "cpu", "float32")
-    assert isinstance(loaded.model, SmallDecoder)
+    assert isinstance(loaded.model, LlamaDecoder)
     oracle = HFModel(loaded.model.model, "oracle")
     ids = list(range(5, 60))
     assert torch.allclose(loaded.model.extend(ids), oracle.extend(ids), atol=1e-4)

@@ -1,4 +1,4 @@
-"""Small plain Llama models straight from their files: none of transformers' modelling code is imported for them.
+"""Plain Llama models straight from their files, for the CPU: no modelling code of transformers is imported for them.
 
 Takes only what is exactly as expected; for anything else transformers looks closer, and says what is wrong.
 """
@@ -16,7 +16,7 @@ from simulator.local.folder_files import read_json, weight_files
 from simulator.local.weights import read_safetensors
 
 if TYPE_CHECKING:
-    from simulator.models.small import SmallDecoder
+    from simulator.models.llama import LlamaDecoder
 
 COUNTS = {
     "head_dim", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads",
@@ -31,17 +31,16 @@ HARMLESS = {
 }  # fmt: skip
 
 
-def load_small(
+def load_llama(
     entry: Entry, device: str, dtype: str, checkpoint: Checkpoint, oracle: Callable[[], Any]
-) -> SmallDecoder | None:
-    """Return the decoder of a small plain Llama on the CPU in float32; None where this is not surely one.
+) -> LlamaDecoder | None:
+    """Return the decoder of a plain Llama on the CPU in float32; None where this is not surely one.
 
     `oracle` loads transformers' own model of the same files. Raise `UserError` for weights that are not finite.
     """
-    from simulator.models.small import MOST_PARAMETERS, SmallDecoder, is_plain_llama, weight_shapes
+    from simulator.models.llama import LlamaDecoder, is_plain_llama, weight_shapes
 
-    known = entry.parameters is not None and entry.parameters <= MOST_PARAMETERS
-    if entry.weights != "safetensors" or (device, dtype) != ("cpu", "float32") or not known:
+    if entry.weights != "safetensors" or (device, dtype) != ("cpu", "float32"):
         return None
     raw = read_json(entry.path / "config.json")
     if not _expected(raw):
@@ -52,8 +51,7 @@ def load_small(
         return None
     if {key: tuple(tensor.shape) for key, tensor in tensors.items()} != weight_shapes(config):
         return None
-    copies = {key: tensor.float().clone() for key, tensor in tensors.items()}  # the file may change or be cut later
-    return SmallDecoder(config, copies, entry.name, oracle)
+    return LlamaDecoder(config, tensors, entry.name, oracle, checkpoint)
 
 
 def _expected(raw: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from simulator.models.table import TableModel
 from tests.conftest import pair
 from tests.simulator.tiny import untimed
 from tests.ui.stub import stub_pair
+from ui.plots.base import FRAME_MS
 from ui.session import State
 
 HUGE = 262_144
@@ -51,7 +52,7 @@ def test_a_storm_of_sliders_ends_at_its_last_values_and_leaves_the_run_alone(new
     until(lambda: not left[0])
     seconds = time.monotonic() - start
     assert spent_ms(lambda: until(lambda: not plot._dirty)) < 200
-    assert len(drawn) <= 62 * seconds + 2
+    assert len(drawn) <= 1000 / FRAME_MS * seconds + 2
     values = {name: theory.sliders[name].value() for name in ("alpha", "c", "k")}
     assert (plot.model.alpha, plot.model.c, plot.model.k) == (values["alpha"], values["c"], values["k"])
     assert np.array_equal(plot.formula.getData()[1], plot.model.curve("speedup"))

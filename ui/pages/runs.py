@@ -130,10 +130,11 @@ class RunsPage(QWidget):
         self._fit_names()
 
     def _fit_names(self) -> None:
-        """Give the rows' names the width that the figures leave them: the table fills its place and does not scroll."""
+        """Give the rows' names the width that the figures leave them, so that the table does not scroll sideways."""
         table, header = self.table, self.table.header()
         others = sum(header.sectionSize(i) for i in range(1, len(COLUMNS)) if not header.isSectionHidden(i))
-        table.setColumnWidth(0, max(LEAST_NAME, table.viewport().width() - others))
+        wish = max(table.sizeHintForColumn(0), header.sectionSizeHint(0))
+        table.setColumnWidth(0, max(LEAST_NAME, min(wish, table.viewport().width() - others)))
 
     def _take_runs(self, runs: list[Brief]) -> None:
         self._waiting.extend(runs)

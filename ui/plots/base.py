@@ -49,6 +49,7 @@ class Plot(pg.PlotWidget):
         self._header: tuple[object, ...] = ()  # what its places were computed for
         self._key_fits = True
         self._clock = QElapsedTimer()
+        self._unpainted = False  # drawn, and not yet on screen
         self._timer = QTimer(self, singleShot=True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_timer)
@@ -128,6 +129,7 @@ class Plot(pg.PlotWidget):
         self.draw()
         self.plotItem.layout.activate()
         self.plotItem.vb.prepareForPaint()  # else pyqtgraph moves its items while painting, and paints all twice
+        self._unpainted = True
         self.viewport().update()  # plot and key in one go; the view itself would first paint what lies under the key
 
     def restyle(self) -> None:
@@ -211,8 +213,12 @@ class Plot(pg.PlotWidget):
             self.redraw_now()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint, after drawing what is still due (a picture may be asked for before the frame is over)."""
-        if self._dirty and self._built and not self.closed:
+        """Paint, after drawing what is still due (a picture may be asked for before the frame is over).
+
+        Not where this paints what was just drawn: what changed since then waits for its own frame.
+        """
+        unpainted, self._unpainted = self._unpainted, False
+        if self._dirty and not unpainted and self._built and not self.closed:
             self.redraw_now()
         super().paintEvent(event)
 

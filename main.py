@@ -99,9 +99,13 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def share_cores(with_window: bool) -> None:
-    """Say how many threads NumPy's products get, before NumPy is first imported; a window keeps a core for itself."""
-    cores = (os.cpu_count() or 1) - with_window
+def share_cores(all_of_them: bool) -> None:
+    """Say how many threads NumPy's products get, before NumPy is first imported.
+
+    One core is left to others, but for a benchmark: where somebody else uses a core, the threads wait for each other,
+    and a pass was seen to take a hundred times as long.
+    """
+    cores = (os.cpu_count() or 1) - (not all_of_them)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, min(cores, MOST_THREADS))))
 
 
@@ -120,7 +124,7 @@ def without_display() -> int:
 
 def dispatch(arguments: argparse.Namespace) -> int:
     """Run the chosen command; each imports what it needs and nothing more."""
-    share_cores(with_window=arguments.command not in ("run", "bench"))
+    share_cores(all_of_them=arguments.command == "bench" and not arguments.ui)
     if arguments.command == "run":
         from simulator.commands import run
 

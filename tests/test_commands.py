@@ -198,3 +198,15 @@ def test_nothing_heavy_is_imported_before_the_window_can_show():
 def test_figures_of_a_run_are_finite(capsys):
     result = run(capsys, "--max-new-tokens", "12", "--baseline")
     assert all(math.isfinite(v) for v in result.values() if isinstance(v, float))
+
+
+@pytest.mark.parametrize(("cores", "of_a_benchmark", "of_others"), [(1, 1, 1), (2, 2, 1), (4, 4, 3), (64, 4, 4)])
+def test_a_core_is_left_to_others_but_for_a_benchmark(monkeypatch, cores, of_a_benchmark, of_others):
+    """On a busy machine two threads on two cores waited for each other for seconds."""
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    for all_of_them, expected in ((True, of_a_benchmark), (False, of_others)):
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+        main.share_cores(all_of_them)
+        assert os.environ["OPENBLAS_NUM_THREADS"] == str(expected)
+    main.share_cores(True)
+    assert os.environ["OPENBLAS_NUM_THREADS"] == str(of_others)  # whoever set it keeps it

@@ -220,7 +220,7 @@ def test_no_page_is_built_beside_a_load(new_session, qtbot, until):
     until(lambda: window.pages.count() == len(TITLES))
 
 
-@pytest.mark.parametrize("title", LATER)
+@pytest.mark.parametrize("title", [t for t in LATER if t != "Runs"])  # Runs lists what ended since it was built
 def test_a_page_built_after_a_run_looks_as_if_it_had_always_been_there(ran, title, until):
     window = ran()
     early = window.views[TITLES.index(title)]

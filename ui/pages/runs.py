@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, QTimer
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
@@ -220,6 +220,11 @@ class RunsPage(QWidget):
         self.bar.by_changed.connect(self._regroup)
         self.table.expanded.connect(lambda _: self._names_timer.start())
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._show_chosen())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Fit the table's first column to the width that it has on screen."""
+        super().showEvent(event)
+        self._names_timer.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Fit the table's first column to the new width."""

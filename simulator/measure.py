@@ -76,6 +76,7 @@ def in_turns(
     for a run that is not whole yet; when stopped, the last ones stay None.
     """
     rounds: list[list[RoundTrace]] = [[] for _ in contenders]
+    tokens = [0 for _ in contenders]
     prefill_ms = [0.0 for _ in contenders]
     whole: list[Run | None] = [None for _ in contenders]
     goal = 0
@@ -89,7 +90,8 @@ def in_turns(
             for event in events:
                 if isinstance(event, RoundTrace):
                     rounds[i].append(event)
-                    if event.stop is None and sum(len(r.emitted) for r in rounds[i]) >= goal:
+                    tokens[i] += len(event.emitted)
+                    if event.stop is None and tokens[i] >= goal:
                         break
                 elif isinstance(event, RunStarted):
                     prefill_ms[i] = prefill_ms[i] or event.prefill_ms
@@ -97,8 +99,8 @@ def in_turns(
                     return
                 else:
                     whole[i] = Run(config, tuple(prompt), tuple(rounds[i]), prefill_ms[i], event.stop, event.notices)
-            parts = (1.0 if run else sum(len(r.emitted) for r in done) / config.max_new_tokens
-                     for run, done, (_, config) in zip(whole, rounds, contenders, strict=True))  # fmt: skip
+            parts = (1.0 if run else done / config.max_new_tokens
+                     for run, done, (_, config) in zip(whole, tokens, contenders, strict=True))  # fmt: skip
             yield list(whole), sum(parts) / len(contenders)
 
 

@@ -238,6 +238,7 @@ class MainWindow(QMainWindow):
         s.run_started.connect(self._show_prompt_tokens)
         s.rounds_added.connect(self._show_rounds)
         s.run_finished.connect(self._show_finish)
+        s.run_finished.connect(lambda: self._view("Runs"))  # which keeps every run from now on, and this one
         s.progress_changed.connect(self._show_progress)
         s.problem.connect(self.show_problem)
         self._exporter.written.connect(self._show_written)

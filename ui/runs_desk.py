@@ -62,6 +62,8 @@ class RunsDesk(QObject):
         session.answered.connect(self._take_answer)
         session.run_finished.connect(self._take_finished)
         session.state_changed.connect(self._follow_state)
+        if session.state is State.FINISHED:  # the run at whose end this was made
+            self._take_finished()
 
     @property
     def free(self) -> bool:
@@ -159,6 +161,7 @@ class RunsDesk(QObject):
         if new:
             self.runs += new
             self.added.emit(new)
+            self.changed.emit()  # there is something to export now
 
     def _follow_state(self) -> None:
         self.running = self.running and self._session.state is State.MEASURING

@@ -60,6 +60,7 @@ class LlamaDecoder(Buffered):
         self._eps = np.float32(config.rms_norm_eps * config.hidden_size)
         self._embedding = _taken(tensors, "model.embed_tokens")
         head = _taken(tensors, "lm_head") if not config.tie_word_embeddings else self._embedding
+        tensors.pop("lm_head.weight", None)  # a tied one is the table once more
         self.vocab: int = head.shape[0]
         self._head = _turned_over(head * _norm_weight(_taken(tensors, "model.norm")))
         self._blocks = []
@@ -155,7 +156,8 @@ def decoder_for(
 ) -> HFModel | LlamaDecoder:
     """Return the path with the least overhead that computes a transformers model; the general one where no other does.
 
-    With an `oracle`, which loads the model anew, this one is let go of.
+    With an `oracle`, which loads the model anew, this one gives its weights away: they are copied one block after the
+    other, and two whole copies are never in memory.
     """
     from simulator.models.hf import HFModel
 
@@ -163,6 +165,8 @@ def decoder_for(
     if not plain:
         return HFModel(model, name)
     tensors = dict(model.state_dict())
+    if oracle is not None:
+        model.to("meta")  # a model without memory for its weights; the tensors still hold them
     return LlamaDecoder(model.config, tensors, name, oracle or (lambda: model), checkpoint)
 
 
@@ -216,5 +220,5 @@ def _turned_over(weight: FloatArray) -> FloatArray:
 
 def _taken(tensors: dict[str, torch.Tensor], name: str) -> FloatArray:
     """Take a weight out of the tensors and return a copy in float32: the file it may lie in can change."""
-    weight: FloatArray = tensors.pop(f"{name}.weight").detach().float().numpy().copy()
+    weight: FloatArray = tensors.pop(f"{name}.weight").detach().to(torch.float32, copy=True).numpy()
     return weight

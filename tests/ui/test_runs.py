@@ -99,10 +99,12 @@ def test_a_run_that_ends_on_the_stage_is_in_the_table_and_a_stopped_one_is_not(n
     until(lambda: s.rounds)
     s.stop()
     assert page.desk.runs == []
+    assert not page.bar.export_button.isEnabled()
     s.reset()
     s.play(True)
     until(lambda: s.state is State.FINISHED and settled(page))
     assert [r.tokens for r in page.desk.runs] == [s.run.tokens]
+    assert page.bar.export_button.isEnabled(), "it stayed grey until something else changed"
     assert column(page, "speedup") == ["–"], "no plain run was made beside it"
 
 

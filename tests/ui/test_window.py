@@ -220,7 +220,20 @@ def test_no_page_is_built_beside_a_load(new_session, qtbot, until):
     until(lambda: window.pages.count() == len(TITLES))
 
 
-@pytest.mark.parametrize("title", [t for t in LATER if t != "Runs"])  # Runs lists what ended since it was built
+def test_a_run_that_ends_before_its_page_is_built_is_among_the_runs(new_session, qtbot, until):
+    window = MainWindow(new_session(max_new_tokens=20))
+    qtbot.addWidget(window)
+    assert window.pages.count() == 1
+    for ended in (1, 2):  # at the end of the first one the page is built
+        window.session.set_speed(0)
+        window.session.play(True)
+        until(lambda: window.session.state is State.FINISHED)
+        assert len(window._view("Runs").desk.runs) == ended
+        window.session.configure(seed=ended)
+    window.close()
+
+
+@pytest.mark.parametrize("title", LATER)
 def test_a_page_built_after_a_run_looks_as_if_it_had_always_been_there(ran, title, until):
     window = ran()
     early = window.views[TITLES.index(title)]

@@ -65,6 +65,8 @@ class RunsPage(QWidget):
         self._connect()
         self.refresh()
         self._show_desk()
+        if self.desk.runs:
+            self._take_runs(self.desk.runs)
 
     # --- what the person does ---
 

@@ -7,6 +7,7 @@ call, and its BLAS reads rows faster (see `products`). `hf.HFModel` is the oracl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 from simulator.models.base import Buffered
-from simulator.models.products import product
+from simulator.models.products import Weight, weight
 from simulator.records import FloatArray
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ FIRST_CAPACITY = 512  # cached tokens; doubled when they run out
 
 @dataclass(slots=True)
 class _Block:
-    """The weights of one block, transposed and fused, each norm's weight and sqrt(hidden) multiplied in; its cache."""
+    """The weights of one block, fused, each norm's weight and sqrt(hidden) multiplied in; its cache."""
 
-    qkv: FloatArray  # [hidden, (heads + 2 kv heads) * head_dim], 1 / sqrt(head_dim) inside q, rotary pairs adjacent
-    out: FloatArray  # [heads * head_dim, hidden]
-    gate_up: FloatArray  # [hidden, 2 * inner]
-    down: FloatArray  # [inner, hidden]
+    qkv: Weight  # [hidden, (heads + 2 kv heads) * head_dim], 1 / sqrt(head_dim) inside q, rotary pairs adjacent
+    out: Weight  # [heads * head_dim, hidden]
+    gate_up: Weight  # [hidden, 2 * inner]
+    down: Weight  # [inner, hidden]
     keys: FloatArray  # [kv heads, head_dim, capacity]
     values: FloatArray  # [kv heads, capacity, head_dim]
 
@@ -57,12 +58,13 @@ class LlamaDecoder(Buffered):
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._inner: int = config.intermediate_size
         self._head_dim: int = config.head_dim
+        self._bytes = 4 * sum(math.prod(shape) for shape in weight_shapes(config).values())
         self._eps = np.float32(config.rms_norm_eps * config.hidden_size)
         self._embedding = _taken(tensors, "model.embed_tokens")
         head = _taken(tensors, "lm_head") if not config.tie_word_embeddings else self._embedding
         tensors.pop("lm_head.weight", None)  # a tied one is the table once more
         self.vocab: int = head.shape[0]
-        self._head = _turned_over(head * _norm_weight(_taken(tensors, "model.norm")))
+        self._head = self._weight(head * _norm_weight(_taken(tensors, "model.norm")))
         self._blocks = []
         for i in range(config.num_hidden_layers):
             checkpoint()
@@ -76,7 +78,7 @@ class LlamaDecoder(Buffered):
     def read_parameters(self) -> int:
         """Return how many numbers a token reads: all weights, but of an untied input table next to nothing."""
         blocks = sum(w.size for b in self._blocks for w in (b.qkv, b.out, b.gate_up, b.down))
-        norms = (2 * len(self._blocks) + 1) * self._head.shape[0]
+        norms = (2 * len(self._blocks) + 1) * self.config.hidden_size
         return int(blocks + norms + self._head.size)
 
     @cached_property
@@ -92,13 +94,13 @@ class LlamaDecoder(Buffered):
         group = self._heads // self._kv_heads
         mask = np.tile(self._mask[start:end, :end], (group, 1)) if len(tokens) > 1 else None
         for block in self._blocks:
-            qkv = product(_normed(x, self._eps), block.qkv)
-            x = x + product(self._attend(block, qkv, mask, start, end), block.out)
-            gate_up = product(_normed(x, self._eps), block.gate_up)
+            qkv = block.qkv.product(_normed(x, self._eps))
+            x = x + block.out.product(self._attend(block, qkv, mask, start, end))
+            gate_up = block.gate_up.product(_normed(x, self._eps))
             gate, up = gate_up[:, : self._inner], gate_up[:, self._inner :]
-            x = x + product(gate / (1 + np.exp(-gate)) * up, block.down)
+            x = x + block.down.product(gate / (1 + np.exp(-gate)) * up)
         self._length = end
-        return torch.from_numpy(product(_normed(x[-(keep or len(tokens)) :], self._eps), self._head))
+        return torch.from_numpy(self._head.product(_normed(x[-(keep or len(tokens)) :], self._eps)))
 
     def _attend(self, block: _Block, qkv: FloatArray, mask: FloatArray | None, start: int, end: int) -> FloatArray:
         """Return what the heads gather [n, heads * head_dim]; keys and values [start, end) go into the cache.
@@ -123,18 +125,21 @@ class LlamaDecoder(Buffered):
     def _fuse(self, tensors: dict[str, torch.Tensor], layer: str) -> _Block:
         """Return the block whose weights' names begin with `layer`."""
 
-        def weight(part: str) -> FloatArray:
+        def taken(part: str) -> FloatArray:
             return _taken(tensors, layer + part)
 
         d, g = self._head_dim, self._kv_heads
-        q, k = (_pairs_adjacent(weight(f"self_attn.{part}_proj"), d) for part in "qk")
-        qkv = np.concatenate([q * np.float32(d**-0.5), k, weight("self_attn.v_proj")])
-        gate_up = np.concatenate([weight("mlp.gate_proj"), weight("mlp.up_proj")])
-        before, middle = _norm_weight(weight("input_layernorm")), _norm_weight(weight("post_attention_layernorm"))
+        q, k = (_pairs_adjacent(taken(f"self_attn.{part}_proj"), d) for part in "qk")
+        qkv = np.concatenate([q * np.float32(d**-0.5), k, taken("self_attn.v_proj")])
+        gate_up = np.concatenate([taken("mlp.gate_proj"), taken("mlp.up_proj")])
+        before, middle = _norm_weight(taken("input_layernorm")), _norm_weight(taken("post_attention_layernorm"))
         return _Block(
-            _turned_over(qkv * before), _turned_over(weight("self_attn.o_proj")), _turned_over(gate_up * middle),
-            _turned_over(weight("mlp.down_proj")), np.zeros((g, d, 0), np.float32), np.zeros((g, 0, d), np.float32),
+            self._weight(qkv * before), self._weight(taken("self_attn.o_proj")), self._weight(gate_up * middle),
+            self._weight(taken("mlp.down_proj")), np.zeros((g, d, 0), np.float32), np.zeros((g, 0, d), np.float32),
         )  # fmt: skip
+
+    def _weight(self, rows: FloatArray) -> Weight:
+        return weight(rows, self._bytes)
 
     def _grow(self, needed: int) -> None:
         """Make room for `needed` tokens: caches, rotary factors and mask."""
@@ -212,10 +217,6 @@ def _norm_weight(weight: FloatArray) -> FloatArray:
 def _pairs_adjacent(weight: FloatArray, d: int) -> FloatArray:
     """Return the rows [heads * d, hidden] with rotary pairs (i, i + d / 2) side by side; q k is the same sum."""
     return weight.reshape(-1, 2, d // 2, weight.shape[1]).transpose(0, 2, 1, 3).reshape(weight.shape)
-
-
-def _turned_over(weight: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(weight.T)
 
 
 def _taken(tensors: dict[str, torch.Tensor], name: str) -> FloatArray:

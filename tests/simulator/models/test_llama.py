@@ -8,7 +8,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from simulator.drafts.model import ModelDraft
 from simulator.engine import autoregress, speculate
-from simulator.models import llama
+from simulator.models import llama, products
 from simulator.models.hf import HFModel
 from simulator.models.llama import LlamaDecoder, decoder_for
 from simulator.records import RoundTrace, RunConfig, Sampling
@@ -43,9 +43,15 @@ def decoder(model, name: str) -> LlamaDecoder:
 
 
 @pytest.fixture(params=SHAPES)
-def both(request):
-    """Return the oracle and the lean path over two copies of one model."""
-    changes = SHAPES[request.param]
+def changes(request):
+    return SHAPES[request.param]
+
+
+@pytest.fixture(params=["small", "large"])
+def both(request, changes, monkeypatch):
+    """Return the oracle and the lean path over two copies of one model, with the products of small or large ones."""
+    if request.param == "large":
+        monkeypatch.setattr(products, "CACHED", 0)
     return HFModel(build(**changes), "oracle"), decoder(build(**changes), "lean")
 
 

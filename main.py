@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from simulator.errors import UserError
 from simulator.parameters import PARAMETERS, Parameter
 
-MOST_THREADS = 4  # of NumPy's products, which wait for the memory: more threads wait longer for each other
-
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are one sentence on stderr and exit status 2."""
@@ -99,14 +97,13 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def share_cores(all_of_them: bool) -> None:
-    """Say how many threads NumPy's products get, before NumPy is first imported.
+def keep_numpy_to_one_thread() -> None:
+    """Give NumPy's products one thread, before NumPy is first imported.
 
-    One core is left to others, but for a benchmark: where somebody else uses a core, the threads wait for each other,
-    and a pass was seen to take a hundred times as long.
+    They are small (large models use torch's, see `models.products`): on two threads they take longer, and where
+    somebody else uses a core the threads wait for each other, a pass up to a hundred times as long.
     """
-    cores = (os.cpu_count() or 1) - (not all_of_them)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, min(cores, MOST_THREADS))))
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def without_display() -> int:
@@ -124,7 +121,7 @@ def without_display() -> int:
 
 def dispatch(arguments: argparse.Namespace) -> int:
     """Run the chosen command; each imports what it needs and nothing more."""
-    share_cores(all_of_them=arguments.command == "bench" and not arguments.ui)
+    keep_numpy_to_one_thread()
     if arguments.command == "run":
         from simulator.commands import run
 

@@ -20,6 +20,7 @@ from simulator.errors import UserError
 from simulator.models.base import LanguageModel, prefill
 from simulator.parameters import check
 from simulator.records import (
+    Bars,
     DraftedToken,
     Event,
     ExtraToken,
@@ -29,6 +30,7 @@ from simulator.records import (
     RunConfig,
     RunFinished,
     RunStarted,
+    Shape,
     StopReason,
     Verdict,
 )
@@ -211,15 +213,20 @@ def _positions(
     """Return the trace of every scored position that means something: drafted ones, and the bonus or plain one."""
     extra_at = outcome.accepted if len(emitted) > outcome.accepted else None
     count = max(len(draft.tokens), 0 if extra_at is None else extra_at + 1)
-    figures = shapes(p, draft.q) if detail else None
-    positions = []
+    tokens = []
     for i in range(count):
         drafted = _drafted_token(p, draft, outcome, u, limits, i) if i < len(draft.tokens) else None
         extra = ExtraToken(outcome.extra, outcome.kind, float(p[i, outcome.extra]), u.extra) if i == extra_at else None
-        always = tuple(t.token_id for t in (drafted, extra) if t is not None)
-        shown = bars(p[i], draft.q[i] if drafted else None, always) if detail else None
-        positions.append(Position(i + 1, text_length + i, drafted, extra, figures[i] if figures else None, shown))
-    return tuple(positions)
+        tokens.append((drafted, extra))
+    figures: Sequence[Shape | None] = [None] * count
+    shown: Sequence[Bars | None] = [None] * count
+    if detail:
+        figures = shapes(p[:count], draft.q)
+        shown = bars(p[:count], draft.q, [[t.token_id for t in pair if t is not None] for pair in tokens])
+    return tuple(
+        Position(i + 1, text_length + i, drafted, extra, figures[i], shown[i])
+        for i, (drafted, extra) in enumerate(tokens)
+    )
 
 
 def _drafted_token(

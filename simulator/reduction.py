@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.records import Bars, FloatArray, Shape
 
 TINY = np.finfo(np.float32).tiny
-LONG, HIGH = 8192, 1e-3  # in a longer row, the few entries above HIGH (p and q have 2,000 at most) are looked at first
+HIGH = 1e-3  # where enough entries are above it (p and q have 2,000 at most, most rows a hundred) only those are sorted
 KEPT = 32  # tokens per position, by max(p, q); unless q has as many larger ones, the residual's largest are among them
 
 
@@ -35,20 +36,26 @@ def _entropy(rows: FloatArray) -> FloatArray:
     return result
 
 
-def bars(p: FloatArray, q: FloatArray | None, always: tuple[int, ...]) -> Bars:
-    """Return the largest tokens of one position by max(p, q) with p and q [vocab], `always` among them."""
-    height = p if q is None else np.maximum(p, q)
-    largest = _largest(height, KEPT).tolist()
-    chosen = np.array(largest + [t for t in dict.fromkeys(always) if t not in largest], np.int32)
-    ids = chosen[np.lexsort((chosen, -height[chosen]))]
-    return Bars(ids, p[ids], None if q is None else q[ids])
+def bars(p: FloatArray, q: FloatArray, always: Sequence[Sequence[int]]) -> list[Bars]:
+    """Return the largest tokens of every position by max(p, q), those in `always` [n] among them.
 
-
-def _largest(height: FloatArray, m: int) -> NDArray[np.intp]:
-    """Return the ids of the m largest entries, in no order."""
-    if len(height) <= m:
-        return np.arange(len(height))
-    high = np.flatnonzero(height > HIGH) if len(height) > LONG else ()
-    if len(high) >= m:  # the m largest are among them, and looking for so few is cheap
-        return np.asarray(high[_largest(height[high], m)])
-    return np.argpartition(height, len(height) - m)[-m:]
+    p [n, vocab], q [m, vocab] with m <= n: behind row m nothing was drafted.
+    """
+    m = len(q)
+    height = np.concatenate([np.maximum(p[:m], q), p[m:]])
+    high = height > HIGH
+    result = []
+    for i, named in enumerate(always):
+        row = height[i]
+        ids = high[i].nonzero()[0]
+        if len(ids) < KEPT < len(row):
+            ids = np.sort(np.argpartition(row, len(row) - KEPT)[-KEPT:])
+        elif len(ids) < KEPT:
+            ids = np.arange(len(row))
+        ids = ids[(-row[ids]).argsort(kind="stable")[:KEPT]]  # equal ones stay in the order of their ids
+        lacking = set(named).difference(ids.tolist())
+        if lacking:
+            ids = np.array([*ids.tolist(), *lacking])
+            ids = ids[np.lexsort((ids, -row[ids]))]
+        result.append(Bars(ids.astype(np.int32), p[i].take(ids), q[i].take(ids) if i < m else None))
+    return result

@@ -200,13 +200,11 @@ def test_figures_of_a_run_are_finite(capsys):
     assert all(math.isfinite(v) for v in result.values() if isinstance(v, float))
 
 
-@pytest.mark.parametrize(("cores", "of_a_benchmark", "of_others"), [(1, 1, 1), (2, 2, 1), (4, 4, 3), (64, 4, 4)])
-def test_a_core_is_left_to_others_but_for_a_benchmark(monkeypatch, cores, of_a_benchmark, of_others):
+def test_numpy_gets_one_thread_unless_somebody_said_otherwise(monkeypatch):
     """On a busy machine two threads on two cores waited for each other for seconds."""
-    monkeypatch.setattr("os.cpu_count", lambda: cores)
-    for all_of_them, expected in ((True, of_a_benchmark), (False, of_others)):
-        monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-        main.share_cores(all_of_them)
-        assert os.environ["OPENBLAS_NUM_THREADS"] == str(expected)
-    main.share_cores(True)
-    assert os.environ["OPENBLAS_NUM_THREADS"] == str(of_others)  # whoever set it keeps it
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    main.keep_numpy_to_one_thread()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    main.keep_numpy_to_one_thread()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"

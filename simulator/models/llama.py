@@ -32,7 +32,7 @@ class _Block:
 
     qkv: Weight  # [hidden, (heads + 2 kv heads) * head_dim], 1 / sqrt(head_dim) inside q, rotary pairs adjacent
     out: Weight  # [heads * head_dim, hidden]
-    gate_up: Weight  # [hidden, 2 * inner]
+    gate_up: Weight  # [hidden, 2 * inner], negated (see `_gated`)
     down: Weight  # [inner, hidden]
     keys: FloatArray  # [kv heads, head_dim, capacity]
     values: FloatArray  # [kv heads, capacity, head_dim]
@@ -97,22 +97,24 @@ class LlamaDecoder(Buffered):
             qkv = block.qkv.product(_normed(x, self._eps))
             x = x + block.out.product(self._attend(block, qkv, mask, start, end))
             gate_up = block.gate_up.product(_normed(x, self._eps))
-            gate, up = gate_up[:, : self._inner], gate_up[:, self._inner :]
-            x = x + block.down.product(gate / (1 + np.exp(-gate)) * up)
+            x = x + block.down.product(_gated(gate_up[:, : self._inner], gate_up[:, self._inner :]))
         self._length = end
         return torch.from_numpy(self._head.product(_normed(x[-(keep or len(tokens)) :], self._eps)))
 
     def _attend(self, block: _Block, qkv: FloatArray, mask: FloatArray | None, start: int, end: int) -> FloatArray:
         """Return what the heads gather [n, heads * head_dim]; keys and values [start, end) go into the cache.
 
+        qkv [n, (heads + 2 kv heads) * head_dim] is overwritten.
         mask [heads / kv heads * n, end] is added to the scores: minus infinity on what comes later.
         """
         n, h, g, d = len(qkv), self._heads, self._kv_heads, self._head_dim
-        pairs = qkv[:, : (h + g) * d].reshape(n, h + g, d).view(np.complex64)  # [n, heads + kv heads, d / 2]
-        turned = (pairs * self._turn[start:end]).view(np.float32)
-        block.keys[:, :, start:end] = turned[:, h:].transpose(1, 2, 0)
-        block.values[:, start:end] = qkv[:, (h + g) * d :].reshape(n, g, d).transpose(1, 0, 2)
-        q = turned[:, :h].transpose(1, 0, 2).reshape(g, h // g * n, d)
+        rows = qkv.reshape(n, h + 2 * g, d)
+        pairs = rows[:, : h + g].view(np.complex64)  # of queries and keys: [n, heads + kv heads, d / 2]
+        pairs *= self._turn[start:end]
+        heads = rows.transpose(1, 0, 2)
+        block.keys[:, :, start:end] = heads[h : h + g].transpose(0, 2, 1)
+        block.values[:, start:end] = heads[h + g :]
+        q = heads[:h].reshape(g, h // g * n, d)
         scores: FloatArray = q @ block.keys[:, :, :end]  # [g, h / g * n, end]
         if mask is not None:
             scores += mask
@@ -131,7 +133,7 @@ class LlamaDecoder(Buffered):
         d, g = self._head_dim, self._kv_heads
         q, k = (_pairs_adjacent(taken(f"self_attn.{part}_proj"), d) for part in "qk")
         qkv = np.concatenate([q * np.float32(d**-0.5), k, taken("self_attn.v_proj")])
-        gate_up = np.concatenate([taken("mlp.gate_proj"), taken("mlp.up_proj")])
+        gate_up = -np.concatenate([taken("mlp.gate_proj"), taken("mlp.up_proj")])
         before, middle = _norm_weight(taken("input_layernorm")), _norm_weight(taken("post_attention_layernorm"))
         return _Block(
             self._weight(qkv * before), self._weight(taken("self_attn.o_proj")), self._weight(gate_up * middle),
@@ -206,6 +208,15 @@ def weight_shapes(config: Any) -> dict[str, tuple[int, ...]]:
 def _normed(x: FloatArray, eps: np.float32) -> FloatArray:
     """Return the rows of x [n, hidden] over their lengths; what rms-norm multiplies besides is in the next product."""
     result: FloatArray = x / np.sqrt(np.vecdot(x, x) + eps)[:, None]
+    return result
+
+
+def _gated(gate: FloatArray, up: FloatArray) -> FloatArray:
+    """Return silu(gate) * up, both [n, inner] of negated products, whose signs cancel."""
+    one_and = np.exp(gate)
+    one_and += 1
+    result: FloatArray = gate * up
+    result /= one_and
     return result
 
 

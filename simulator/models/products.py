@@ -4,7 +4,7 @@ For one row the weight is read once, at the speed of the memory. For some rows a
 weight into its own order, each time anew. Two ways around that, each the quicker one on its side of `CACHED`:
 
 - a small model lies in the processor's cache, where reading each weight once for every row costs little, and NumPy has
-  the least overhead a call;
+  the least overhead a call (on one thread: two take longer);
 - a large one is put into oneDNN's order once (torch brings it along on most processors); up to eight rows then cost
   what reading it from memory once costs.
 """
@@ -19,7 +19,7 @@ import torch
 from simulator.records import FloatArray
 
 CACHED = 64 << 20  # bytes of a model that a processor's cache may hold
-FEW, BLOCK = 4, 8  # rows up to which single BLAS products are quicker; rows that its kernel multiplies at once
+FEW = 8  # rows up to which a BLAS product for each is quicker than one for all
 FULL = 4  # rows that oneDNN's kernel multiplies at once: fewer take longer, as many give the same bits in any company
 PACKED_FOR = 8  # rows that oneDNN chooses the order for; from two to 32 it is the same
 
@@ -40,7 +40,7 @@ def weight(rows: FloatArray, model_bytes: int) -> Weight:
 
 
 class Plain:
-    """A weight for NumPy's products: row by row, beyond `FEW` in whole blocks (five rows cost more than eight)."""
+    """A weight for NumPy's products: up to `FEW` rows one by one."""
 
     def __init__(self, rows: FloatArray) -> None:
         self.size = rows.size
@@ -48,12 +48,9 @@ class Plain:
 
     def product(self, x: FloatArray) -> FloatArray:
         """Return rows x [n, in] times the weight: [n, out]."""
-        n = len(x)
-        if n <= FEW:
-            few: FloatArray = np.matmul(x[:, None], self._weight)[:, 0]
-            return few
-        whole: FloatArray = (_filled(x, -(-n // BLOCK) * BLOCK) @ self._weight)[:n]
-        return whole
+        one_by_one = 1 < len(x) <= FEW
+        result: FloatArray = np.matmul(x[:, None], self._weight)[:, 0] if one_by_one else x @ self._weight
+        return result
 
 
 class Packed:
@@ -66,13 +63,8 @@ class Packed:
     def product(self, x: FloatArray) -> FloatArray:
         """Return rows x [n, in] times the weight: [n, out]."""
         n = len(x)
-        rows = torch.from_numpy(x if n >= FULL else _filled(x, FULL))
-        result: FloatArray = torch.ops.mkldnn._linear_pointwise(rows, self._weight, None, "none", [], "").numpy()
+        if n < FULL:
+            x = np.concatenate([x, np.zeros((FULL - n, x.shape[1]), np.float32)])
+        product = torch.ops.mkldnn._linear_pointwise(torch.from_numpy(x), self._weight, None, "none", [], "")
+        result: FloatArray = product.numpy()
         return result[:n]
-
-
-def _filled(x: FloatArray, n: int) -> FloatArray:
-    """Return the rows with zeros below, n altogether."""
-    filled = np.zeros((n, x.shape[1]), np.float32)
-    filled[: len(x)] = x
-    return filled

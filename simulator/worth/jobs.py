@@ -75,9 +75,10 @@ def look_job(pair: Pair, subject: Subject, analysis: Analysis, index: int) -> Jo
             p, q = _row_of_file(subject.rows, analysis, index)
         else:
             p, q = _row_of_text(pair, analysis, index, control)
-        figure = shapes(p[None], p[:0].reshape(0, p.size) if q is None else q[None])[0]
+        rows = p[None], np.zeros((0, p.size), p.dtype) if q is None else q[None]
+        figure = shapes(*rows)[0]
         token = analysis.token(index)
-        kept = bars(p, q, () if token == NONE else (token,))
+        kept = bars(*rows, [() if token == NONE else (token,)])[0]
         yield Look(index, Position(index + 1, int(analysis.context[index]), None, None, figure, kept))
 
     return job

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reduction import KEPT, LONG, bars, shapes
+from simulator.reduction import KEPT, bars, shapes
 from simulator.theory import overlap, tv
 from tests.simulator.tiny import P, Q
 
@@ -43,32 +43,47 @@ def test_a_certain_token_has_entropy_0_and_not_minus_0():
     assert str(shape.entropy_p) == str(shape.entropy_q) == "0.0"
 
 
-def test_bars_are_the_largest_of_p_and_q_in_order():
-    p, q = rows(1, 400, 4)[0], rows(1, 400, 5)[0]
-    kept = bars(p, q, ())
-    height = np.maximum(p, q)
-    assert kept.ids.tolist() == sorted(range(400), key=lambda i: (-height[i], i))[:KEPT]
-    assert (kept.p == p[kept.ids]).all()
-    assert (kept.q == q[kept.ids]).all()
+NOTHING = np.zeros((0, 400), np.float32)  # the q of rows behind which nothing was drafted
+
+
+def test_bars_are_the_largest_of_p_and_q_in_order_at_every_position():
+    p, q = rows(3, 400, 4), rows(2, 400, 5)
+    for i, kept in enumerate(bars(p, q, [(), (), ()])):
+        height = np.maximum(p[i], q[i]) if i < 2 else p[i]
+        assert kept.ids.tolist() == sorted(range(400), key=lambda t: (-height[t], t))[:KEPT]
+        assert (kept.p == p[i, kept.ids]).all()
+        assert (kept.q is None) == (i == 2)
+        assert kept.q is None or (kept.q == q[i, kept.ids]).all()
 
 
 @pytest.mark.parametrize("scale", [0.002, 0.3, 100.0])  # few high entries, some, none
-def test_bars_of_a_long_row_are_the_largest_too(scale):
-    p = np.random.default_rng(1).dirichlet(np.full(LONG + 1, scale)).astype(np.float32)
-    kept = bars(p, None, ())
-    assert kept.p.tolist() == sorted(p.tolist(), reverse=True)[:KEPT]
+@pytest.mark.parametrize("vocab", [KEPT, KEPT + 1, 8193])
+def test_bars_of_every_kind_of_row_are_the_largest(scale, vocab):
+    p = np.random.default_rng(1).dirichlet(np.full(vocab, scale), 2).astype(np.float32)
+    for i, kept in enumerate(bars(p, p[:0], [(), ()])):
+        assert kept.p.tolist() == sorted(p[i].tolist(), reverse=True)[:KEPT]
 
 
 def test_the_named_tokens_are_always_among_the_bars_once_and_in_order():
     """They stood behind the others in the order of naming, and twice where drafted and extra were the same."""
     p = np.linspace(1, 2, 400, dtype=np.float32)
     p /= p.sum()
-    kept = bars(p, None, (3, 7, 7, 399))
-    assert kept.ids.tolist() == [*range(399, 367, -1), 7, 3]
-    assert kept.q is None
+    named, other = bars(np.array([p, p]), NOTHING, [(3, 7, 7, 399), ()])
+    assert named.ids.tolist() == [*range(399, 367, -1), 7, 3]
+    assert (named.p == p[named.ids]).all()
+    assert named.q is None
+    assert other.ids.tolist() == [*range(399, 367, -1)]
+
+
+def test_a_named_token_in_the_tail_brings_its_own_p_and_q():
+    p, q = rows(1, 400, 6), rows(1, 400, 7)
+    token = int(np.maximum(p, q)[0].argmin())
+    [kept] = bars(p, q, [(token,)])
+    assert kept.ids.tolist()[-1] == token
+    assert (kept.p[-1], kept.q[-1]) == (p[0, token], q[0, token])
 
 
 def test_a_small_vocabulary_is_kept_whole():
-    kept = bars(np.array(P, np.float32), np.array(Q, np.float32), (2, 0))
+    [kept] = bars(np.array([P], np.float32), np.array([Q], np.float32), [(2, 0)])
     assert kept.ids.tolist() == [0, 1, 2]  # max(p, q) = .5, .5, .3: equal ones by id
     assert kept.p.tolist() == pytest.approx(P)

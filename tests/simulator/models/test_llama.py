@@ -47,11 +47,12 @@ def changes(request):
     return SHAPES[request.param]
 
 
-@pytest.fixture(params=["small", "large"])
+@pytest.fixture(params=[products.Plain, products.Packed])
 def both(request, changes, monkeypatch):
-    """Return the oracle and the lean path over two copies of one model, with the products of small or large ones."""
-    if request.param == "large":
-        monkeypatch.setattr(products, "CACHED", 0)
+    """Return the oracle and the lean path over two copies of one model, with each kind of products."""
+    if request.param is products.Packed and not torch.backends.mkldnn.is_available():
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr(llama, "weight", lambda rows, model_bytes: request.param(rows))
     return HFModel(build(**changes), "oracle"), decoder(build(**changes), "lean")
 
 

@@ -1,10 +1,12 @@
 """Products of a few rows with a large weight on the CPU, which decoding consists of.
 
 For one row the weight is read once, at the speed of the memory. For some rows a BLAS product first copies the whole
-weight into its own order, each time anew. Two ways around that, each the quicker one on its side of `CACHED`:
+weight into its own order, each time anew, which costs more than the product itself. Two ways around that:
 
-- a small model lies in the processor's cache, where reading each weight once for every row costs little, and NumPy has
-  the least overhead a call (on one thread: two take longer);
+- a small model lies in the processor's cache, where NumPy has the least overhead a call (on one thread: two take
+  longer). OpenBLAS multiplies small matrices straight from where they lie, on processors with AVX-512; the weight is
+  cut into such ones, each in one piece, so that it is read from the first byte to the last. Elsewhere some rows are
+  multiplied one by one: reading each weight again from the cache costs less than copying it;
 - a large one is put into oneDNN's order once (torch brings it along on most processors); up to eight rows then cost
   what reading it from memory once costs.
 """
@@ -19,7 +21,8 @@ import torch
 from simulator.records import FloatArray
 
 CACHED = 64 << 20  # bytes of a model that a processor's cache may hold
-FEW = 8  # rows up to which a BLAS product for each is quicker than one for all
+COLUMNS = (64, 48, 32)  # of a panel, by preference: those that divide a weight's; wider ones are not read in one go
+FEW = 8  # rows up to which a product for each is quicker than one for all, where every product copies
 FULL = 4  # rows that oneDNN's kernel multiplies at once: fewer take longer, as many give the same bits in any company
 PACKED_FOR = 8  # rows that oneDNN chooses the order for; from two to 32 it is the same
 
@@ -36,11 +39,13 @@ class Weight(Protocol):
 
 def weight(rows: FloatArray, model_bytes: int) -> Weight:
     """Return the weight whose transpose is `rows` [out, in], float32, of a model of that size."""
-    return Packed(rows) if model_bytes > CACHED and torch.backends.mkldnn.is_available() else Plain(rows)
+    if model_bytes > CACHED and torch.backends.mkldnn.is_available():
+        return Packed(rows)
+    return Panels(rows) if torch.backends.cpu.get_cpu_capability() == "AVX512" else Plain(rows)
 
 
 class Plain:
-    """A weight for NumPy's products: up to `FEW` rows one by one."""
+    """A weight as it is, for NumPy's products; up to `FEW` rows one by one."""
 
     def __init__(self, rows: FloatArray) -> None:
         self.size = rows.size
@@ -51,6 +56,28 @@ class Plain:
         one_by_one = 1 < len(x) <= FEW
         result: FloatArray = np.matmul(x[:, None], self._weight)[:, 0] if one_by_one else x @ self._weight
         return result
+
+
+class Panels:
+    """A weight in panels of columns [panels, in, columns], for NumPy's products; zeros fill up the last one."""
+
+    def __init__(self, rows: FloatArray) -> None:
+        self.size = rows.size
+        self._out, inputs = rows.shape
+        columns = next((c for c in COLUMNS if self._out % c == 0), COLUMNS[0])
+        self._panels = np.zeros((-(-self._out // columns), inputs, columns), np.float32)
+        for i, panel in enumerate(self._panels):
+            part = rows[i * columns : (i + 1) * columns]
+            panel[:, : len(part)] = part.T
+
+    def product(self, x: FloatArray) -> FloatArray:
+        """Return rows x [n, in] times the weight: [n, out]."""
+        n, (count, inputs, columns) = len(x), self._panels.shape
+        if n in (1, 3):  # two and four rows take less time
+            x = np.concatenate([x, np.zeros((1, inputs), np.float32)])
+        result = np.empty((len(x), count, columns), np.float32)
+        np.matmul(x, self._panels, out=result.transpose(1, 0, 2))
+        return result.reshape(len(x), count * columns)[:n, : self._out]
 
 
 class Packed:

@@ -7,16 +7,16 @@ import pytest
 import torch
 
 from simulator.models import products
-from simulator.models.products import Packed, Plain, weight
+from simulator.models.products import Packed, Panels, Plain, weight
 
 packed = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
-KINDS = [Plain, pytest.param(Packed, marks=packed)]
-SHAPES = [(24, 40), (192, 576), (1024, 192)]  # in, out
+KINDS = [Plain, Panels, pytest.param(Packed, marks=packed)]
+SHAPES = [(24, 40), (192, 576), (96, 96), (96, 1999), (1024, 192)]  # in, out
 WIDTHS = [1, 2, 3, 4, 5, 8, 9, 17, 40]
 
 
 def drawn(*shape: int) -> np.ndarray:
-    return np.random.default_rng(5).standard_normal(shape, dtype=np.float32)
+    return np.random.default_rng(shape).standard_normal(shape, dtype=np.float32)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,7 +54,13 @@ def test_a_weight_is_a_copy(kind):
 @packed
 def test_large_models_are_packed_where_there_is_one_dnn(monkeypatch):
     rows = drawn(40, 24)
-    assert isinstance(weight(rows, products.CACHED), Plain)
     assert isinstance(weight(rows, products.CACHED + 1), Packed)
+    assert not isinstance(weight(rows, products.CACHED), Packed)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    assert isinstance(weight(rows, products.CACHED + 1), Plain)
+    assert not isinstance(weight(rows, products.CACHED + 1), Packed)
+
+
+@pytest.mark.parametrize(("capability", "kind"), [("AVX512", Panels), ("AVX2", Plain), ("DEFAULT", Plain)])
+def test_panels_are_for_processors_whose_blas_has_small_kernels(monkeypatch, capability, kind):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    assert isinstance(weight(drawn(40, 24), products.CACHED), kind)

@@ -1,14 +1,14 @@
 """Products of a few rows with a large weight on the CPU, which decoding consists of.
 
 For one row the weight is read once, at the speed of the memory. For some rows a BLAS product first copies the whole
-weight into its own order, each time anew, which costs more than the product itself. Two ways around that:
+weight into its own order, each time anew, which costs more than the product itself. Three ways around that:
 
-- a small model lies in the processor's cache, where NumPy has the least overhead a call (on one thread: two take
-  longer). OpenBLAS multiplies small matrices straight from where they lie, on processors with AVX-512; the weight is
-  cut into such ones, each in one piece, so that it is read from the first byte to the last. Elsewhere some rows are
-  multiplied one by one: reading each weight again from the cache costs less than copying it;
-- a large one is put into oneDNN's order once (torch brings it along on most processors); up to eight rows then cost
-  what reading it from memory once costs.
+- OpenBLAS, which is NumPy's, multiplies small matrices straight from where they lie, on processors with AVX-512: the
+  weight is cut into such ones, each in one piece, so that it is read from the first byte to the last. On one thread,
+  which reads as much as two;
+- oneDNN, which torch brings along on most processors, takes a weight that was put into its order once, and uses every
+  thread. A small model lies in the processor's cache, and there its calls cost more than they save;
+- row by row: reading each weight again from the cache costs less than copying it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import torch
 from simulator.records import FloatArray
 
 CACHED = 64 << 20  # bytes of a model that a processor's cache may hold
+MANY = 3  # threads with which oneDNN reads a large weight sooner than one thread reads panels
 COLUMNS = (64, 48, 32)  # of a panel, by preference: those that divide a weight's; wider ones are not read in one go
 FEW = 8  # rows up to which a product for each is quicker than one for all, where every product copies
 FULL = 4  # rows that oneDNN's kernel multiplies at once: fewer take longer, as many give the same bits in any company
@@ -39,9 +40,11 @@ class Weight(Protocol):
 
 def weight(rows: FloatArray, model_bytes: int) -> Weight:
     """Return the weight whose transpose is `rows` [out, in], float32, of a model of that size."""
-    if model_bytes > CACHED and torch.backends.mkldnn.is_available():
+    panels = torch.backends.cpu.get_cpu_capability() == "AVX512"
+    large = model_bytes > CACHED and torch.backends.mkldnn.is_available()
+    if large and (not panels or torch.get_num_threads() >= MANY):
         return Packed(rows)
-    return Panels(rows) if torch.backends.cpu.get_cpu_capability() == "AVX512" else Plain(rows)
+    return Panels(rows) if panels else Plain(rows)
 
 
 class Plain:

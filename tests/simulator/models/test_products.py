@@ -51,16 +51,21 @@ def test_a_weight_is_a_copy(kind):
     assert np.array_equal(made.product(x), before)
 
 
+@pytest.mark.parametrize(
+    ("capability", "threads", "small", "large"),
+    [
+        ("AVX512", 1, Panels, Panels),
+        ("AVX512", 8, Panels, Packed),
+        ("AVX2", 1, Plain, Packed),
+        ("AVX2", 8, Plain, Packed),
+    ],
+)
 @packed
-def test_large_models_are_packed_where_there_is_one_dnn(monkeypatch):
-    rows = drawn(40, 24)
-    assert isinstance(weight(rows, products.CACHED + 1), Packed)
-    assert not isinstance(weight(rows, products.CACHED), Packed)
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    assert not isinstance(weight(rows, products.CACHED + 1), Packed)
-
-
-@pytest.mark.parametrize(("capability", "kind"), [("AVX512", Panels), ("AVX2", Plain), ("DEFAULT", Plain)])
-def test_panels_are_for_processors_whose_blas_has_small_kernels(monkeypatch, capability, kind):
+def test_each_processor_and_size_has_its_order(monkeypatch, capability, threads, small, large):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    assert isinstance(weight(drawn(40, 24), products.CACHED), kind)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    rows = drawn(40, 24)
+    assert isinstance(weight(rows, products.CACHED), small)
+    assert isinstance(weight(rows, products.CACHED + 1), large)
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    assert isinstance(weight(rows, products.CACHED + 1), small)

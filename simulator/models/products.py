@@ -13,6 +13,7 @@ weight into its own order, each time anew, which costs more than the product its
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -34,7 +35,7 @@ class Weight(Protocol):
     size: int  # numbers in it
 
     def product(self, x: FloatArray) -> FloatArray:
-        """Return rows x [n, in] times the weight: [n, out], float32."""
+        """Return rows x [n, in] times the weight: [n, out], float32, in memory that the next product may write to."""
         ...
 
 
@@ -62,7 +63,10 @@ class Plain:
 
 
 class Panels:
-    """A weight in panels of columns [panels, in, columns], for NumPy's products; zeros fill up the last one."""
+    """A weight in panels of columns [panels, in, columns], for NumPy's products; zeros fill up the last one.
+
+    Up to `FEW` rows the products lie where the last of as many rows lay: whoever keeps them copies them.
+    """
 
     def __init__(self, rows: FloatArray) -> None:
         self.size = rows.size
@@ -72,15 +76,36 @@ class Panels:
         for i, panel in enumerate(self._panels):
             part = rows[i * columns : (i + 1) * columns]
             panel[:, : len(part)] = part.T
+        self._places: dict[int, _Place] = {}
 
     def product(self, x: FloatArray) -> FloatArray:
         """Return rows x [n, in] times the weight: [n, out]."""
-        n, (count, inputs, columns) = len(x), self._panels.shape
-        if n in (1, 3):  # two and four rows take less time
-            x = np.concatenate([x, np.zeros((1, inputs), np.float32)])
-        result = np.empty((len(x), count, columns), np.float32)
-        np.matmul(x, self._panels, out=result.transpose(1, 0, 2))
-        return result.reshape(len(x), count * columns)[:n, : self._out]
+        n = len(x)
+        place = self._places.get(n) or self._place(n)
+        if place.x is not None:
+            place.x[:n] = x
+            x = place.x
+        np.matmul(x, self._panels, out=place.by_panel)
+        return place.result
+
+    def _place(self, n: int) -> _Place:
+        count, inputs, columns = self._panels.shape
+        rows = n + (n in (1, 3))  # two and four rows take less time
+        products = np.empty((rows, count, columns), np.float32)
+        result = products.reshape(rows, count * columns)[:n, : self._out]
+        place = _Place(np.zeros((rows, inputs), np.float32) if rows > n else None, products.transpose(1, 0, 2), result)
+        if n <= FEW:
+            self._places[n] = place
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where products of n rows are put: memory taken between two passes costs as much as a small product."""
+
+    x: FloatArray | None  # [n + 1, in]: a copy of the rows with one of zeros below, if they need one
+    by_panel: FloatArray  # [panels, n or n + 1, columns]
+    result: FloatArray  # [n, out], the same memory
 
 
 class Packed:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.records import Bars, FloatArray, Shape
 
 TINY = np.finfo(np.float32).tiny
-HIGH = 1e-3  # where enough entries are above it (p and q have 2,000 at most, most rows a hundred) only those are sorted
+HIGH = (2e-3, 5e-5)  # where enough entries are above one of them (p and q have few large ones), only those are sorted
 KEPT = 32  # tokens per position, by max(p, q); unless q has as many larger ones, the residual's largest are among them
 
 
@@ -21,13 +22,10 @@ def shapes(p: FloatArray, q: FloatArray) -> list[Shape]:
     n = len(q)
     tv = np.maximum(p[:n] - q, 0).sum(-1, dtype=np.float64)  # exactly 0 where p = q, which a sum of minima is not
     tv = np.minimum(tv, 1)  # float32 rows sum to 1 but for rounding
-    entropy_p, entropy_q = _entropy(p), _entropy(q)
-    largest = p.max(-1)
-    drafted = [
-        Shape(1.0 - float(tv[i]), float(tv[i]), float(entropy_p[i]), float(entropy_q[i]), float(largest[i]))
-        for i in range(n)
-    ]  # fmt: skip
-    return [*drafted, *(Shape(None, None, float(entropy_p[i]), None, float(largest[i])) for i in range(n, len(p)))]
+    figures = zip((1 - tv).tolist(), tv.tolist(), _entropy(q).tolist(), strict=True)
+    of_q: list[tuple[float | None, float | None, float | None]] = [*figures, *[(None, None, None)] * (len(p) - n)]
+    of_p = zip(_entropy(p).tolist(), p.max(-1).tolist(), strict=True)
+    return [Shape(o, t, h_p, h_q, top) for (o, t, h_q), (h_p, top) in zip(of_q, of_p, strict=True)]
 
 
 def _entropy(rows: FloatArray) -> FloatArray:
@@ -43,19 +41,24 @@ def bars(p: FloatArray, q: FloatArray, always: Sequence[Sequence[int]]) -> list[
     """
     m = len(q)
     height = np.concatenate([np.maximum(p[:m], q), p[m:]])
-    high = height > HIGH
     result = []
     for i, named in enumerate(always):
-        row = height[i]
-        ids = high[i].nonzero()[0]
-        if len(ids) < KEPT < len(row):
-            ids = np.sort(np.argpartition(row, len(row) - KEPT)[-KEPT:])
-        elif len(ids) < KEPT:
-            ids = np.arange(len(row))
-        ids = ids[(-row[ids]).argsort(kind="stable")[:KEPT]]  # equal ones stay in the order of their ids
+        ids = _largest(height[i])
         lacking = set(named).difference(ids.tolist())
         if lacking:
             ids = np.array([*ids.tolist(), *lacking])
-            ids = ids[np.lexsort((ids, -row[ids]))]
+            ids = ids[np.lexsort((ids, -height[i, ids]))]
         result.append(Bars(ids.astype(np.int32), p[i].take(ids), q[i].take(ids) if i < m else None))
     return result
+
+
+def _largest(row: FloatArray) -> NDArray[np.intp]:
+    """Return the ids of the `KEPT` largest entries of a row [vocab], largest first, equal ones by id."""
+    for limit in HIGH:
+        ids = (row > limit).nonzero()[0]
+        if len(ids) >= KEPT:
+            break
+    else:
+        ids = np.sort(np.argpartition(row, -KEPT)[-KEPT:]) if len(row) > KEPT else np.arange(len(row))
+    largest: NDArray[np.intp] = ids[(-row[ids]).argsort(kind="stable")[:KEPT]]
+    return largest

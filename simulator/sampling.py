@@ -46,14 +46,12 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, model: str = "the mo
     Raise `BrokenLogitsError` when a row has NaN, +inf or no finite entry; it names the model and the row's
     position in the round, `first` being that of row 0.
     """
-    scores: FloatArray = logits.float().cpu().numpy()  # NumPy: for rows of some thousand a torch call costs more
+    if not logits.is_cpu:
+        return on_host(distributions(logits, sampling), model, first)
+    scores: FloatArray = logits.float().numpy()  # NumPy: for rows of some thousand a torch call costs more
     top = np.maximum.reduce(scores, -1, keepdims=True)
     if not np.isfinite(top).all():
-        row = int(np.flatnonzero(~np.isfinite(top[:, 0]))[0])
-        raise BrokenLogitsError(
-            f"The logits of {model} at position {first + row} of this round are not a distribution (NaN or infinite). "
-            "Nothing was emitted from them; check the weights and the dtype, then start again."
-        )
+        raise _broken(top[:, 0], model, first)
     if sampling.temperature == 0:
         return one_hot(scores.argmax(-1), scores.shape[-1])
     scores = scores - top
@@ -65,6 +63,15 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, model: str = "the mo
     np.exp(scores, out=scores)
     scores /= np.add.reduce(scores, -1, keepdims=True)
     return scores
+
+
+def _broken(numbers: FloatArray, model: str, first: int) -> BrokenLogitsError:
+    """Return the error of rows [n] of which one's number is not finite."""
+    row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+    return BrokenLogitsError(
+        f"The logits of {model} at position {first + row} of this round are not a distribution (NaN or infinite). "
+        "Nothing was emitted from them; check the weights and the dtype, then start again."
+    )
 
 
 def _tensor(rows: FloatArray) -> torch.Tensor:
@@ -92,6 +99,56 @@ def one_hot(tokens: NDArray[np.integer[Any]], vocab: int) -> FloatArray:
     rows = np.zeros((len(tokens), vocab), dtype=np.float32)
     rows[np.arange(len(tokens)), tokens] = 1.0
     return rows
+
+
+def distributions(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+    """Return `probabilities` [n, vocab] where the logits are, without waiting for them.
+
+    A row that is no distribution comes out as NaN, every entry of it.
+    """
+    import torch
+
+    scores = logits.float()
+    scores = scores - scores.amax(-1, keepdim=True)  # NaN, or -inf and a NaN, where the maximum is not finite
+    if sampling.temperature == 0:
+        best = scores.argmax(-1, keepdim=True)
+        return torch.zeros_like(scores).scatter_(-1, best, 1.0) + scores.gather(-1, best)  # the maximum is 0 or NaN
+    if sampling.temperature != 1:
+        scores = scores / max(sampling.temperature, COLDEST)
+    for processor in _filters(sampling.top_k, sampling.top_p, sampling.min_p):
+        scores = processor(None, scores)
+    weights = scores.exp()
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def on_host(rows: torch.Tensor, model: str, first: int = 1) -> FloatArray:
+    """Return rows [n, vocab] of `distributions` as an array, with one wait; raise as `probabilities` does."""
+    import torch
+
+    if rows.is_cuda:
+        stream = torch.cuda.current_stream(rows.device)
+        rows = rows.to("cpu", non_blocking=True)  # into pinned memory, which the device writes to by itself
+        stream.synchronize()
+    array: FloatArray = rows.cpu().numpy()
+    if not np.isfinite(array[:, 0]).all():
+        raise _broken(array[:, 0], model, first)
+    return array
+
+
+def draw_there(weights: torch.Tensor, u: float) -> torch.Tensor:
+    """Return the token [1] that `draw` selects from weights [vocab] which sum to less than 2, without waiting for it.
+
+    A device adds in any order, and rounding would make its running sum depend on that order, and decrease here and
+    there. Rounded to multiples of 2**-52 first, all sums are exact in float64: this one is what every order gives, and
+    another token than `draw`'s only where u lies within that rounding of a threshold (about one draw in 2**28 at
+    152,064 rows). A token of weight 0 is never returned.
+    """
+    import torch
+
+    cdf = ((weights.double() + 1) - 1).cumsum(-1)
+    token = torch.searchsorted(cdf, u * cdf[-1:], right=True)
+    last = torch.searchsorted(cdf, cdf[-1:])  # as in `draw`
+    return torch.where(token < len(cdf), token, last).clamp(max=len(cdf) - 1)  # NaN lies beyond the end
 
 
 def draw(weights: NDArray[np.floating[Any]], u: float) -> int:

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.drafts.base import Checkpoint, Proposal
-from simulator.models.base import LanguageModel, prefill
+from simulator.models.base import Following, LanguageModel, prefill
 from simulator.records import FloatArray, Sampling
 from simulator.sampling import draw, probabilities
 
 if TYPE_CHECKING:
     import torch
+
+    from simulator.drafts.chain import Chain
 
 Ids = NDArray[np.int64]
 
@@ -52,6 +54,7 @@ class ModelDraft:
         else:
             own[: len(feed)] = feed[:vocab]
         self._feed: list[int] = own.tolist()  # asked a token at a time, where a list is quickest
+        self._there = _chain(model, rows, ids, own) if isinstance(model, Following) else None
 
     def prefill(self, context: Sequence[int], checkpoint: Checkpoint) -> None:
         """Read all but the newest token, unless nothing could be drafted behind them."""
@@ -63,15 +66,25 @@ class ModelDraft:
         obstacle = self._obstacle(context)
         limit = self.model.max_length
         n = 0 if obstacle else len(uniforms) if limit is None else min(len(uniforms), limit - len(context) + 1)
+        us = uniforms[:n].tolist()
+        if n and self._there is not None:
+            tokens, rows = self._there.drawn(self._fed(context[self.model.length :]), us, self._sampling, checkpoint)
+        else:
+            tokens, rows = self._drawn(context[self.model.length :], us, checkpoint)
+        return Proposal(tuple(tokens), rows, tuple(us), obstacle)
+
+    def _drawn(
+        self, unread: Sequence[int], us: Sequence[float], checkpoint: Checkpoint
+    ) -> tuple[list[int], FloatArray]:
+        """Return a token for each uniform and the rows [n, vocab of the target] that they were drawn from."""
         tokens: list[int] = []
-        rows = np.zeros((n, self._vocab), dtype=np.float32)
-        unread = context[self.model.length :]
-        for i in range(n):
+        rows = np.zeros((len(us), self._vocab), dtype=np.float32)
+        for i, u in enumerate(us):
             checkpoint()
             self._fill(rows[i], self.model.extend(self._fed(unread), keep=1), i + 1)
-            tokens.append(draw(rows[i], float(uniforms[i])))
+            tokens.append(draw(rows[i], u))
             unread = tokens[-1:]
-        return Proposal(tuple(tokens), rows, tuple(uniforms[:n].tolist()), obstacle)
+        return tokens, rows
 
     def _obstacle(self, context: Sequence[int]) -> str | None:
         """Return why nothing can be drafted behind the context, now or later, if so."""
@@ -96,6 +109,12 @@ class ModelDraft:
     def reset(self) -> None:
         """Forget everything."""
         self.model.reset()
+
+
+def _chain(model: Following, rows: Ids, ids: Ids, feed: Ids) -> Chain:
+    from simulator.drafts.chain import Chain
+
+    return Chain(model, rows, ids, feed)
 
 
 def _tensor(ids: Ids) -> torch.Tensor:

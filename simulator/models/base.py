@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +33,17 @@ class LanguageModel(Protocol):
 
     def reset(self) -> None:
         """Forget everything."""
+        ...
+
+
+@runtime_checkable
+class Following(LanguageModel, Protocol):
+    """A model that can go on from a token that only its device knows."""
+
+    device: torch.device
+
+    def follow(self, token: torch.Tensor) -> torch.Tensor:
+        """Read the token [1] and return the logits [1, vocab], without waiting for either."""
         ...
 
 

@@ -35,15 +35,15 @@ class HFModel:
         self.model = model.eval()
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
-        decoder = model.config.get_text_config(decoder=True)
-        self.max_length: int | None = _max_length(decoder)
+        self.decoder: Any = model.config.get_text_config(decoder=True)
+        self.max_length: int | None = _max_length(self.decoder)
         parameters = inspect.signature(model.forward).parameters
-        self._cache_argument = next((n for n in CACHE_ARGUMENTS if n in parameters), None)
-        self._keeps_logits = "logits_to_keep" in parameters
-        self._takes_positions = "position_ids" in parameters and not _has_own_positions(model)
+        self.cache_argument = next((n for n in CACHE_ARGUMENTS if n in parameters), None)
+        self.keeps_logits = "logits_to_keep" in parameters
+        self.takes_positions = "position_ids" in parameters and not _has_own_positions(model)
         self._kind: type[Cut | Replay] = Replay  # right for every cache; a lighter one once its layers are known
         self._one_by_one = False
-        self.vocab: int = self._settle(int(decoder.vocab_size))
+        self.vocab: int = self._settle(int(self.decoder.vocab_size))
         self.reset()
 
     @property
@@ -90,10 +90,10 @@ class HFModel:
 
     def _read(self, start: int, tokens: Sequence[int], keep: int) -> torch.Tensor:
         """Pass the tokens [n] through the model behind `start` others; return the last logits [keep, vocab]."""
-        arguments: dict[str, Any] = {str(self._cache_argument): self._cache}
-        if self._keeps_logits:
+        arguments: dict[str, Any] = {str(self.cache_argument): self._cache}
+        if self.keeps_logits:
             arguments["logits_to_keep"] = keep
-        if self._takes_positions:  # as `generate` does; not every model works them out from its cache (Bamba)
+        if self.takes_positions:  # as `generate` does; not every model works them out from its cache (Bamba)
             arguments["position_ids"] = torch.arange(start, start + len(tokens), device=self.device)[None]
         with torch.inference_mode():
             output = self.model(input_ids=torch.tensor([list(tokens)], device=self.device), use_cache=True, **arguments)
@@ -103,7 +103,7 @@ class HFModel:
     def _settle(self, rows: int) -> int:
         """Find a way back that is exact, or raise `UserError`; return how many logits the model gives."""
         label = f"{self.name} ({type(self.model).__name__})"
-        if self._cache_argument is None:
+        if self.cache_argument is None:
             raise UserError(f"{label} reads no cache, which drafting and verifying need: choose another model.")
         try:
             self.reset()

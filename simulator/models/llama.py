@@ -22,6 +22,7 @@ from simulator.records import FloatArray
 
 if TYPE_CHECKING:
     from simulator.models.hf import HFModel  # its import brings all of transformers' modelling code
+    from simulator.models.static import StaticModel
 
 FIRST_CAPACITY = 512  # cached tokens; doubled when they run out
 
@@ -71,6 +72,7 @@ class LlamaDecoder(Buffered):
             self._blocks.append(self._fuse(tensors, f"model.layers.{i}."))
         halves = np.arange(0, self._head_dim, 2, dtype=np.float32) / np.float32(self._head_dim)
         self._inverse_frequencies = 1 / np.float32(config.rope_parameters["rope_theta"]) ** halves
+        self._mask = np.zeros((0, 0), np.float32)
         self._capacity = 0
         self._grow(FIRST_CAPACITY)
 
@@ -90,22 +92,21 @@ class LlamaDecoder(Buffered):
         """Read the tokens [n] and return the float32 logits [keep or n, vocab]."""
         start, end = self._length, self._length + len(tokens)
         self._grow(end)
-        x = self._embedding[list(tokens)]  # [n, hidden]
-        group = self._heads // self._kv_heads
-        mask = np.tile(self._mask[start:end, :end], (group, 1)) if len(tokens) > 1 else None
+        x = self._embedding.take(tokens, 0)  # [n, hidden]
+        mask = self._later(len(tokens)) if len(tokens) > 1 else None
         for block in self._blocks:
             qkv = block.qkv.product(_normed(x, self._eps))
             x = x + block.out.product(self._attend(block, qkv, mask, start, end))
             gate_up = block.gate_up.product(_normed(x, self._eps))
             x = x + block.down.product(_gated(gate_up[:, : self._inner], gate_up[:, self._inner :]))
         self._length = end
-        return torch.from_numpy(self._head.product(_normed(x[-(keep or len(tokens)) :], self._eps)))
+        return torch.from_numpy(self._head.product(_normed(x[-(keep or len(tokens)) :], self._eps)).copy())
 
     def _attend(self, block: _Block, qkv: FloatArray, mask: FloatArray | None, start: int, end: int) -> FloatArray:
         """Return what the heads gather [n, heads * head_dim]; keys and values [start, end) go into the cache.
 
         qkv [n, (heads + 2 kv heads) * head_dim] is overwritten.
-        mask [heads / kv heads * n, end] is added to the scores: minus infinity on what comes later.
+        mask [n, n] is added to the scores of these tokens among themselves: minus infinity on what comes later.
         """
         n, h, g, d = len(qkv), self._heads, self._kv_heads, self._head_dim
         rows = qkv.reshape(n, h + 2 * g, d)
@@ -117,7 +118,7 @@ class LlamaDecoder(Buffered):
         q = heads[:h].reshape(g, h // g * n, d)
         scores: FloatArray = q @ block.keys[:, :, :end]  # [g, h / g * n, end]
         if mask is not None:
-            scores += mask
+            scores.reshape(g, h // g, n, end)[..., start:] += mask
         scores -= np.maximum.reduce(scores, -1, keepdims=True)
         np.exp(scores, out=scores)
         mixed: FloatArray = scores @ block.values[:, :end]
@@ -143,8 +144,14 @@ class LlamaDecoder(Buffered):
     def _weight(self, rows: FloatArray) -> Weight:
         return weight(rows, self._bytes)
 
+    def _later(self, n: int) -> FloatArray:
+        """Return [n, n] with minus infinity above the diagonal."""
+        if n > len(self._mask):
+            self._mask = np.triu(np.full((n, n), -np.inf, np.float32), 1)
+        return self._mask[:n, :n]
+
     def _grow(self, needed: int) -> None:
-        """Make room for `needed` tokens: caches, rotary factors and mask."""
+        """Make room for `needed` tokens: caches and rotary factors."""
         if needed <= self._capacity:
             return
         capacity = max(needed, 2 * self._capacity, FIRST_CAPACITY)
@@ -154,13 +161,12 @@ class LlamaDecoder(Buffered):
             block.values = np.pad(block.values, ((0, 0), more, (0, 0)))
         angles = np.outer(np.arange(capacity, dtype=np.float32), self._inverse_frequencies)
         self._turn = np.exp(1j * angles).astype(np.complex64)[:, None]  # [capacity, 1, d / 2]
-        self._mask = np.triu(np.full((capacity, capacity), -np.inf, np.float32), 1)
         self._capacity = capacity
 
 
 def decoder_for(
     model: Any, name: str, oracle: Callable[[], Any] | None = None, checkpoint: Callable[[], None] = lambda: None
-) -> HFModel | LlamaDecoder:
+) -> HFModel | LlamaDecoder | StaticModel:
     """Return the path with the least overhead that computes a transformers model; the general one where no other does.
 
     With an `oracle`, which loads the model anew, this one gives its weights away: they are copied one block after the
@@ -169,6 +175,11 @@ def decoder_for(
     from simulator.models.hf import HFModel
 
     plain = is_plain_llama(model.config) and model.dtype == torch.float32 and model.device.type == "cpu"
+    if not plain and model.device.type == "cuda":
+        from simulator.models.passes import CudaGraphs, Recorded
+        from simulator.models.static import static_decoder
+
+        return static_decoder(HFModel(model, name), Recorded(CudaGraphs(model.device)))
     if not plain:
         return HFModel(model, name)
     tensors = dict(model.state_dict())

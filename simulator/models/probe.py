@@ -24,8 +24,8 @@ def rollback_fault(model: LanguageModel, rows: int, *, half: bool = False) -> st
     `half` says that its weights have half precision, which the logits need not show.
     Logits that are not finite are no fault of the rollback: whoever samples from them says so.
     """
-    n = min(TOKENS, model.max_length or TOKENS)
-    tokens = [(3 + 7 * i) % rows for i in range(n)]
+    tokens = _tokens(rows, model.max_length)
+    n = len(tokens)
     model.reset()
     once = model.extend(tokens)  # [n, vocab]
     model.reset()
@@ -44,6 +44,32 @@ def rollback_fault(model: LanguageModel, rows: int, *, half: bool = False) -> st
     if _distance(again, first) > same or _distance(newest, once[-1:]) > split:
         return "tokens taken back and read again give other logits"
     return None
+
+
+def disagreement(model: LanguageModel, oracle: LanguageModel, rows: int, *, half: bool = False) -> str | None:
+    """Return how a model differs from another path over the same weights, or how it fails to go back; both are reset.
+
+    `rows` and `half` as in `rollback_fault`.
+    """
+    tokens = _tokens(rows, model.max_length)
+    oracle.reset()
+    expected = oracle.extend(tokens)
+    oracle.reset()
+    fault = rollback_fault(model, rows, half=half)
+    if fault or not bool(expected.isfinite().all()):
+        return fault
+    distances = [_distance(model.extend(tokens), expected)]
+    model.reset()
+    distances += [_distance(model.extend([token]), expected[i : i + 1]) for i, token in enumerate(tokens)]
+    model.reset()
+    _, split = HALF if half else FULL
+    near = all(distance <= split for distance in distances)  # not a number is not near
+    return None if near else "its logits differ from those of the growing cache"
+
+
+def _tokens(rows: int, most: int | None) -> list[int]:
+    """Return a few tokens that have a row, and a place."""
+    return [(3 + 7 * i) % rows for i in range(min(TOKENS, most or TOKENS))]
 
 
 def _distance(a: torch.Tensor, b: torch.Tensor) -> float:

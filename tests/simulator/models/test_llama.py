@@ -78,6 +78,15 @@ def test_logits_after_every_rollback_equal_a_fresh_pass(both):
         assert torch.allclose(again, fresh, atol=1e-4)
 
 
+def test_logits_stay_as_they_were_when_more_is_read(both):
+    _, lean = both
+    lean.extend(ids(20))
+    first = lean.extend([5, 6, 7])
+    before = first.clone()
+    lean.extend([8, 9, 10])
+    assert torch.equal(first, before)
+
+
 def test_the_models_own_forward_is_unchanged_by_fusing(both):
     oracle, lean = both
     text = torch.tensor([ids(20)])

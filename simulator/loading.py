@@ -30,6 +30,7 @@ from simulator.text.vocabulary import Diagnosis, diagnose
 if TYPE_CHECKING:
     from simulator.models.hf import HFModel
     from simulator.models.llama import LlamaDecoder
+    from simulator.models.static import StaticModel
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # what matters of its warnings is an error here
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -46,7 +47,7 @@ class Loaded:
     """A model ready to run."""
 
     entry: Entry
-    model: HFModel | LlamaDecoder
+    model: HFModel | LlamaDecoder | StaticModel
     device: str
     dtype: str
     sha256: str = ""  # of config, tokenizer and weights as they were read

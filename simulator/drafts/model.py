@@ -46,7 +46,7 @@ class ModelDraft:
         ids = ids[rows]
         assert len(ids), "at least one id in common"
         assert len(np.unique(ids)) == len(ids), "each target id named once at most"
-        self._rows: slice | torch.Tensor = slice(0, vocab) if to_target is None else _tensor(rows)
+        self._rows: torch.Tensor | None = _tensor(rows) if len(rows) < model.vocab else None  # None: all of them
         self._ids: slice | Ids = slice(0, len(ids)) if to_target is None else ids
         own = np.full(vocab, -1)
         if feed is None:
@@ -98,9 +98,10 @@ class ModelDraft:
 
     def _fill(self, row: FloatArray, logits: torch.Tensor, position: int) -> None:
         """Write q into row [vocab of the target], zeros so far: ids the draft lacks keep 0, ids the target lacks go."""
-        if not isinstance(self._rows, slice):
+        if self._rows is not None:
             self._rows = self._rows.to(logits.device)  # copied once
-        row[self._ids] = probabilities(logits[:, self._rows], self._sampling, self.model.name, position)[0]
+            logits = logits[:, self._rows]
+        row[self._ids] = probabilities(logits, self._sampling, self.model.name, position)[0]
 
     def commit(self, context: Sequence[int]) -> None:
         """Keep what the model has read of the text, all but its newest token at most; forget the rest."""

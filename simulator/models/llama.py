@@ -154,7 +154,8 @@ class LlamaDecoder(Buffered):
         """Make room for `needed` tokens: caches and rotary factors."""
         if needed <= self._capacity:
             return
-        capacity = max(needed, 2 * self._capacity, FIRST_CAPACITY)
+        capacity = -(-max(needed, 2 * self._capacity, FIRST_CAPACITY) // 32) * 32 + 16  # rows a power of 2 apart
+        # would fall on the same few lines of the processor's cache
         more = (0, capacity - self._capacity)
         for block in self._blocks:
             block.keys = np.pad(block.keys, ((0, 0), (0, 0), more))

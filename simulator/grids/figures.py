@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from statistics import fmean, median
 from typing import Any, NamedTuple, cast
+
+import numpy as np
 
 from simulator.grids.brief import ALONE, Brief
 from simulator.grids.grid import PLAIN
@@ -93,9 +94,10 @@ class Tally:
         for sums, values in ((self.overlaps, run.overlaps), (self.firsts, run.first_overlaps)):
             sums[0] += sum(values)
             sums[1] += len(values)
-        self.lengths.update(run.drafted)
-        for drafted, accepted in zip(run.drafted, run.accepted, strict=True):
-            self.accepted[drafted] += accepted
+        drafted, accepted = np.array(run.drafted, int), np.array(run.accepted, int)
+        for n, rounds in Counter(run.drafted).items():
+            self.lengths[n] += rounds
+            self.accepted[n] += int(accepted[drafted == n].sum())
         if ratio is not None:
             self.speedups.append(ratio)
         if (times := _times(run)) is not None:
@@ -108,13 +110,12 @@ Group = tuple[Family, int]  # and k
 
 def _times(run: Brief) -> _Times | None:
     """Return a run's mean times over the rounds that drafted all k tokens; None where none did."""
-    full = [i for i, n in enumerate(run.drafted) if n == run.setting.k]
-    most = HICCUP * median(run.round_ms[i] for i in full) if full else 0.0
-    kept = [i for i in full if run.round_ms[i] <= most]
-    if not kept:
+    full = np.array(run.drafted, int) == run.setting.k
+    draft, verify, whole = (np.array(row)[full] for row in (run.draft_ms, run.verify_ms, run.round_ms))
+    if not len(whole):
         return None
-    draft, verify, whole = (fmean(row[i] for i in kept) for row in (run.draft_ms, run.verify_ms, run.round_ms))
-    return _Times(run.setting.k, draft, verify, whole)
+    kept = whole <= HICCUP * np.median(whole)
+    return _Times(run.setting.k, float(draft[kept].mean()), float(verify[kept].mean()), float(whole[kept].mean()))
 
 
 class Account:

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.csv:
         write_csv(Path(arguments.csv), runs, pair.texts, meta)
     if arguments.trace:
-        save_trace(Path(arguments.trace), runs, meta)
+        save_trace(Path(arguments.trace), runs, meta, texts=pair.texts)
     result = report(runs, baselines, pair)
     if arguments.json:
         print(json.dumps(result, ensure_ascii=False, allow_nan=False))

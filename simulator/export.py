@@ -10,14 +10,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from simulator.files import ExportError, check_file, plain, write_together
 from simulator.records import DraftedToken, ExtraToken, Position, RoundTrace, Run, Shape, Verdict
-from simulator.text.token_text import TokenTexts
+from simulator.text.texts import Texts
 
 __all__ = ["COLUMNS", "ExportError", "check_writable", "guard", "meta_path", "write_csv"]
 
@@ -66,17 +66,22 @@ RULES = {
 _FORMULA = frozenset("=+-@＝＋－＠﹢﹣﹦﹫")
 _PICTURES = {c: 0x2400 + c for c in range(0x20) if chr(c) not in "\t\r\n"}  # many readers end a cell or file at NUL
 Row = dict[str, str]
+Progress = Callable[[float], None]
 
 
-def write_csv(path: Path | str, runs: Sequence[Run], texts: TokenTexts, meta: Mapping[str, Any]) -> None:
+def write_csv(
+    path: Path | str, runs: Sequence[Run], texts: Texts, meta: Mapping[str, Any],
+    progress: Progress = lambda share: None,
+) -> None:  # fmt: skip
     """Write the runs as CSV to `path`, and `meta` with all definitions beside it (`meta_path`): both or neither.
 
+    `progress` is told the share that is done; what it raises ends the writing.
     Raises `ExportError` where a file cannot be written; older files of these names then stay as they were.
     """
     path = Path(path)
     explained = _meta(runs, meta)
     write_together({
-        path: lambda file: _write_rows(file, runs, texts),
+        path: lambda file: _write_rows(file, runs, texts, progress),
         meta_path(path): lambda file: _write_json(file, explained),
     })  # fmt: skip
 
@@ -103,15 +108,18 @@ def guard(text: str) -> str:
     return f"'{text}" if risky else text
 
 
-def rows(runs: Sequence[Run], texts: TokenTexts) -> Iterator[Row]:
+def rows(runs: Sequence[Run], texts: Texts, progress: Progress = lambda share: None) -> Iterator[Row]:
     """Yield one row per drafted token and one per residual, bonus or plain token, in order; no key where no value."""
+    done, whole = 0, sum(len(run.rounds) for run in runs)
     for number, run in enumerate(runs):
         for each in run.rounds:
             for position in each.positions:
                 yield from _position_rows(number, run, each, position, texts)
+            done += 1
+            progress(done / whole)
 
 
-def _position_rows(number: int, run: Run, each: RoundTrace, position: Position, texts: TokenTexts) -> Iterator[Row]:
+def _position_rows(number: int, run: Run, each: RoundTrace, position: Position, texts: Texts) -> Iterator[Row]:
     common = {
         "run": str(number), "round": str(each.index), "position": str(position.position),
         "context_length": str(position.context_length), "source": guard(run.config.source),
@@ -124,7 +132,7 @@ def _position_rows(number: int, run: Run, each: RoundTrace, position: Position, 
         yield common | _token_cells(position.extra.token_id, texts) | _extra_cells(position.extra)
 
 
-def _token_cells(token_id: int, texts: TokenTexts) -> Row:
+def _token_cells(token_id: int, texts: Texts) -> Row:
     text = texts.text(token_id).translate(_PICTURES)
     return {"token_id": str(int(token_id)), "token": texts.escaped(token_id), "text": guard(text)}
 
@@ -150,12 +158,12 @@ def _number(value: float | None) -> str:
     return "" if value is None else repr(float(value))
 
 
-def _write_rows(file: BinaryIO, runs: Sequence[Run], texts: TokenTexts) -> None:
+def _write_rows(file: BinaryIO, runs: Sequence[Run], texts: Texts, progress: Progress) -> None:
     text = io.TextIOWrapper(file, "utf-8", newline="")
     try:
         writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\r\n")
         writer.writeheader()
-        writer.writerows(rows(runs, texts))
+        writer.writerows(rows(runs, texts, progress))
     finally:
         text.detach()  # flushes; the caller syncs and closes the file
 

@@ -28,13 +28,16 @@ def load_job(target: str, draft: str | None, **options: Any) -> Job:
     return job
 
 
-def run_job(pair: Pair, prompt: Prompt | str, config: RunConfig, earlier: Sequence[RoundTrace] = ()) -> Job:
-    """Decode from the prompt, or go on behind the earlier rounds; one permit a round."""
+def run_job(
+    pair: Pair, prompt: Prompt | str | tuple[int, ...], config: RunConfig, earlier: Sequence[RoundTrace] = ()
+) -> Job:
+    """Decode from the prompt (or its token ids), or go on behind the earlier rounds; one permit a round."""
 
     def job(control: Control) -> Iterator[Any]:
+        ids = list(prompt) if isinstance(prompt, tuple) else pair.encode(prompt)
         source = pair.source(config.source, config.sampling)
         events = speculate(
-            pair.target.model, source, pair.encode(prompt), replace(config, end_tokens=pair.end_tokens),
+            pair.target.model, source, ids, replace(config, end_tokens=pair.end_tokens),
             checkpoint=control.checkpoint, clock=clock_for(pair.target.device), earlier=earlier,
         )  # fmt: skip
         for event in events:

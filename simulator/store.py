@@ -156,6 +156,13 @@ class RoundStore(Rounds):
         self.extend(rounds)
         return self
 
+    def adopt(self, rounds: Rounds) -> None:
+        """Hold all of these rounds instead, and grow behind them; they share the memory and stay what they are."""
+        assert (rounds._start, rounds._stop, rounds._tail) == (0, rounds._packed, []), rounds
+        self._parts, self._starts, self._tail = list(rounds._parts), list(rounds._starts), []
+        self._brief, self._last = rounds._brief[: rounds._packed], None  # full: adding to it makes a new one
+        self._packed, self._start, self._stop = rounds._packed, 0, rounds._packed
+
     def _merge(self) -> None:
         """Make one part of the last ones once there are enough; in new lists, for slices read the old ones."""
         if len(self._parts) >= MERGED and len(self._parts[-MERGED]) == CHUNK:

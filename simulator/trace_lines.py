@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from simulator.store import RoundStore
 from simulator.typed import from_json
 
 FORMAT, VERSION = "specscope-trace", 1
+ALONE = "is no SpecScope trace, or is damaged. Choose a file saved as a trace."
 LINE_LIMIT = 64 * 2**20  # bytes; a round takes some kilobytes, so only a foreign file has longer lines
 
 
@@ -28,19 +30,23 @@ class NoTrace(ValueError):
     """What is wrong with the file, as the end of a sentence that begins with its name."""
 
 
-def read_lines(path: Path | str) -> tuple[tuple[Run, ...], dict[str, Any]]:
+def read_lines(
+    path: Path | str, progress: Callable[[float], None] = lambda share: None
+) -> tuple[tuple[Run, ...], dict[str, Any]]:
     """Return the runs and the metadata of a file of version 1; raise `NoTrace`, ValueError or what gzip raises."""
-    with gzip.open(path, "rb") as file:
-        return _read(_lines(file))
+    size = os.stat(path).st_size
+    with open(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
+        return _read(_lines(file, lambda: progress(packed.tell() / size)))
 
 
-def _lines(file: Any) -> Iterator[dict[str, Any]]:
+def _lines(file: Any, moved: Callable[[], None]) -> Iterator[dict[str, Any]]:
     while line := file.readline(LINE_LIMIT):
+        moved()
         if not line.endswith(b"\n"):
-            raise NoTrace("is cut short or no SpecScope trace. Choose a file saved with --trace.")
+            raise NoTrace("is cut short or no SpecScope trace. Choose a file saved as a trace.")
         value = json.loads(line)
         if not isinstance(value, dict):
-            raise NoTrace("is no SpecScope trace. Choose a file saved with --trace.")
+            raise NoTrace(ALONE)
         yield value
 
 
@@ -58,7 +64,7 @@ def _read(lines: Iterator[dict[str, Any]]) -> tuple[tuple[Run, ...], dict[str, A
 
 def _header(line: dict[str, Any]) -> dict[str, Any]:
     if line.get("format") != FORMAT or not isinstance(line.get("meta"), dict):
-        raise NoTrace("is no SpecScope trace. Choose a file saved with --trace.")
+        raise NoTrace(ALONE)
     check_version(line.get("version"), VERSION)
     return dict(line["meta"])
 

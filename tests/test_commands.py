@@ -15,7 +15,7 @@ import pytest
 
 import main
 from simulator.catalog import BUNDLED, DEFAULT_DRAFT, DEFAULT_TARGET
-from simulator.trace import load_trace
+from simulator.trace import load_trace, open_trace
 
 ROOT = Path(main.__file__).parent
 KEYS = {
@@ -67,6 +67,9 @@ def test_the_files_say_how_the_prompt_was_read(capsys, tmp_path):
     assert meta["prompts"] == ["To be<|end|>\n"]
     assert meta["prompt_settings"] == [{"chat": False, "system": "", "special": True}]
     assert runs[0].prompt.count(0) == 2  # the one that begins every text, and the one that was typed
+    texts = open_trace(tmp_path / "t.trace").texts
+    assert b"".join(map(texts.token_bytes, runs[0].prompt)) == b"<|end|>To be<|end|>\n"
+    assert texts.label(0) == "⟦<|end|>⟧"
     assert json.loads((tmp_path / "rounds.meta.json").read_text("utf-8"))["prompt_settings"] == meta["prompt_settings"]
 
 

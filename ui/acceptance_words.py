@@ -27,8 +27,12 @@ def value_text(name: str, value: float | None) -> str:
     return f"{int(value):,}" if float(value).is_integer() and name not in FORMULAS else prob(value)
 
 
-def headline(a: Acceptance | None, engine: str) -> str:
+def headline(a: Acceptance | None, engine: str, with_pair: bool = True) -> str:
     """Answer which figure is the one in the engine's log; without rounds, say what to do."""
+    if a is None and not with_pair:
+        return translate(
+            "Acceptance", "No round yet: open a pair and step it, open finished runs, or paste an engine's counters."
+        )
     if a is None:
         return translate(
             "Acceptance", "No round yet: step the run with R, open finished runs, or paste an engine's counters."
@@ -41,14 +45,23 @@ def headline(a: Acceptance | None, engine: str) -> str:
     for figure, called in NAMES.get(engine, {}).items():
         if figure.startswith("per_position"):
             continue
-        value = a.figures.get(figure)
-        text = (
-            translate("Acceptance", "'{called}' is {formula} = {value}")
-            if value is not None
-            else translate("Acceptance", "'{called}' is {formula}, which is not known here")
-        )
+        value, printed = a.figures.get(figure), a.printed.get(figure)
+        text = translate("Acceptance", "'{called}' is {formula} = {value}")
+        if value is None and printed is not None:
+            value, text = printed, translate("Acceptance", "'{called}' is {formula}, printed as {value}")
+        elif value is None:
+            text = translate("Acceptance", "'{called}' is {formula}, which is not known here")
         parts.append(text.format(called=called, formula=FORMULAS[figure], value=value_text(figure, value)))
     return lead + translate("Acceptance", "In {engine}: ").format(engine=engine) + "; ".join(parts) + "."
+
+
+def reported(e: Evidence) -> str:
+    """Say what a published draft accepts, in place of the run's own head line."""
+    if e.measured is None:
+        return translate("Acceptance", "As reported, not measured here: {source}.").format(source=e.source)
+    return translate(
+        "Acceptance", "As reported, not measured here: {source}, {m:.2f} of {k} drafted tokens accepted a round."
+    ).format(source=e.source, m=e.measured, k=e.k)
 
 
 def agreement(a: Acceptance | None) -> str:
@@ -85,7 +98,10 @@ def beyond(e: Evidence | None, mean: float, rho: float) -> str:
     if e.measured is None:
         return translate("Acceptance", "No accepted length is known here.")
     against = e.independent() if e.independent() is not None else e.constant()
-    text = translate(
+    lead = ""
+    if e.histogram:
+        lead = translate("Acceptance", "In the {n:,} rounds that drafted {k}: ").format(n=sum(e.histogram), k=e.k)
+    text = lead + translate(
         "Acceptance",
         "{m:.2f} of {k} drafted tokens are accepted; independence says {i:.2f}, the Beta "
         "model with mean {mean} and ρ = {rho:.2f} says {b:.2f}.",
@@ -95,15 +111,14 @@ def beyond(e: Evidence | None, mean: float, rho: float) -> str:
         text += " " + (
             translate(
                 "Acceptance",
-                "These {n} rounds show no correlation (a likelihood this much better comes by chance in {c} of cases).",
+                "They show no correlation (a likelihood this much better comes by chance in {c} of cases).",
             )
             if weak
             else translate(
                 "Acceptance",
-                "Correlation shows in these {n} rounds (a likelihood this much better comes by "
-                "chance in {c} of cases).",
+                "Correlation shows in them (a likelihood this much better comes by chance in {c} of cases).",
             )
-        ).format(n=e.fit.rounds, c=prob(e.fit.chance, 2))
+        ).format(c=prob(e.fit.chance, 2))
     return text
 
 

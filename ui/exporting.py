@@ -1,4 +1,4 @@
-"""Write the run on screen to files, in the background; the window's side of `simulator.export`.
+"""Write the run on screen to files, in the background; the window's side of `simulator.export` and `simulator.trace`.
 
 Hashing the weights for the metadata takes seconds to minutes for large models, so the window does not wait for it.
 """
@@ -6,59 +6,101 @@ Hashing the weights for the metadata takes seconds to minutes for large models, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from simulator.commands import metadata
 from simulator.errors import UserError
 from simulator.export import check_writable, write_csv
-from simulator.loading import Pair
+from simulator.files import check_file
 from simulator.records import Run
-from simulator.runner import Control, Job
-from simulator.text.prompts import Prompt
-from ui.asker import Asker
+from simulator.text.texts import Texts
+from simulator.trace import save_trace
+from ui.file_work import FileWork, Meter
 from ui.session import Session
 
 
-def export_job(path: Path, run: Run, pair: Pair, prompt: Prompt) -> Job:
-    """Write the run as CSV with its metadata beside it: yields the path."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The run on screen, with what a file says of it."""
 
-    def job(control: Control) -> Iterator[Path]:
-        write_csv(path, [run], pair.texts, metadata(pair, [prompt], run.config, sys.argv))
-        yield path
+    run: Run
+    texts: Texts
+    meta: Callable[[], dict[str, Any]]  # to be called on a thread that may take its time
 
-    return job
+
+def on_screen(session: Session) -> Shown | None:
+    """Return the run on screen, None where there is no round of one; a file's run keeps what its file says of it."""
+    run, pair, prompt, opened = session.run, session.pair, session.prompt, session.opened
+    if run is None or not run.rounds:
+        return None
+    if opened is None:
+        return Shown(run, session.texts, lambda: metadata(pair, [prompt], run.config, sys.argv))
+    before = len(opened.run.rounds)
+    if len(run.rounds) == before:
+        return Shown(run, session.texts, lambda: opened.meta)
+    return Shown(run, session.texts, lambda: opened.meta | {
+        "continued": {"from_round": before, **metadata(pair, [prompt], run.config, sys.argv)}
+    })  # fmt: skip
 
 
 class Exporter(QObject):
-    """Writes one run at a time on a thread of its own and tells how it ended."""
+    """Writes one file at a time on a thread of its own and tells how it ended."""
 
     written = Signal(str)  # the path
     failed = Signal(str, str)  # a sentence, and details or ""
+    progress = Signal(object)  # Progress or None
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._asker = Asker(self)
-        self._asker.answered.connect(lambda paths: self.written.emit(str(paths[0])))
-        self._asker.ended.connect(lambda error, details: self.failed.emit(error, details) if error else None)
+        self._work = FileWork(self)
+        self._work.found.connect(lambda path: self.written.emit(str(path)))
+        self._work.ended.connect(lambda error, details: self.failed.emit(error, details) if error else None)
+        self._work.progress.connect(self.progress)
 
     @property
     def busy(self) -> bool:
-        """Return whether an export is going on."""
-        return self._asker.busy
+        """Return whether a file is being written."""
+        return self._work.busy
 
     def export(self, path: Path, session: Session) -> None:
-        """Begin to write the session's run; raise `UserError` when there is none or the place cannot be written."""
-        run, pair = session.run, session.pair
-        if run is None or not run.rounds or pair is None:
+        """Begin to write the run as CSV with its metadata beside it; raise `UserError` where that cannot be."""
+        shown = self._ready(session)
+        check_writable(path)
+
+        def work(meter: Meter) -> Iterator[Path]:
+            write_csv(path, [shown.run], shown.texts, shown.meta(), meter)
+            yield path
+
+        self._work.begin(self.tr("Writing {path} ...").format(path=path), work)
+
+    def save(self, path: Path, session: Session) -> None:
+        """Begin to write the run as a trace that can be opened again; raise `UserError` where that cannot be."""
+        shown = self._ready(session)
+        check_file(path)
+
+        def work(meter: Meter) -> Iterator[Path]:
+            save_trace(path, [shown.run], shown.meta(), meter, shown.texts)
+            yield path
+
+        self._work.begin(self.tr("Writing {path} ...").format(path=path), work)
+
+    def cancel(self) -> None:
+        """Give up what is being written: nothing of it stays."""
+        self._work.cancel()
+
+    def close(self, timeout: float) -> bool:
+        """Let what is being written be done within `timeout` seconds, else give it up; return whether it ended."""
+        return self._work.close(timeout, patience=timeout)
+
+    def _ready(self, session: Session) -> Shown:
+        shown = on_screen(session)
+        if shown is None:
             raise UserError(self.tr("There is no run to export yet: step at least once."))
         if self.busy:
             raise UserError(self.tr("The last export is still being written: wait until it is done."))
-        check_writable(path)
-        self._asker.ask(export_job(path, run, pair, session.prompt))
-
-    def close(self, timeout: float) -> bool:
-        """Wait for an export that is going on, at most `timeout` seconds; return whether it ended."""
-        return self._asker.close(timeout)
+        return shown

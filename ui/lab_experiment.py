@@ -59,7 +59,8 @@ class Experiment(QObject):
         if self.setup is None or self.running:
             return
         self._runner = self._runner or Runner()
-        self.check, self.before, self.wanted = None, self.tally, self.tally.draws + draws
+        self.check, self.noise = None, None  # of fewer draws
+        self.before, self.wanted = self.tally, self.tally.draws + draws
         self._job, self._control = self._runner.submit(draw_job(self.setup, draws, self._rng, self.tally))
         self._timer.start()
         self.changed.emit()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from simulator.exactness.lab import measured_tv
+from simulator.exactness.rules import CARDS
 from ui.lab_experiment import Experiment
 from ui.lab_model import SAME, Setup
 from ui.widgets.digits import prob
@@ -48,19 +49,21 @@ def lab_figures(e: Experiment, s: Setup, k: int) -> list[Figure]:
         Figure(
             prob(closed.acceptance),
             translate("Lab", "acceptance") + _unfolded(s),
-            translate("Lab", "Chance that a drafted token is kept: {f}. Folding the rest into one outcome hides "
-                      "differences inside it, so Σ min(p, q) over the whole vocabulary ('unfolded') is lower.").format(
-                          f=s.card.acceptance),
+            translate("Lab", "Chance that a drafted token is kept: {f}. The rest counts as one token here, which hides "
+                      "differences inside it: over the whole vocabulary fewer are kept.").format(f=s.card.acceptance),
             "both",
         ),
         Figure(
             f"{s.tokens(k):.2f}",
             translate("Lab", "tokens/round, k\u00a0=\u00a0{k}").format(k=k),
-            translate("Lab", "Expected tokens of a round of k drafts if every position had this p and q, "
-                      "independently."),
+            translate("Lab", "Expected tokens of a round of k drafts if every position had the p and q of these "
+                      "bars, independently; the rest counts as one token."),
         ),
     ]  # fmt: skip
 
 
 def _unfolded(s: Setup) -> str:
-    return "" if s.alpha is None else translate("Lab", ", unfolded {a}").format(a=prob(s.alpha))
+    """Return the acceptance over the whole vocabulary, where it is known: it is the overlap, whatever was folded."""
+    if s.alpha is None or s.card.acceptance != CARDS["exact"].acceptance:
+        return ""
+    return translate("Lab", ", all tokens {a}").format(a=prob(s.alpha))

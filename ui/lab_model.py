@@ -17,6 +17,7 @@ from simulator.exactness.laws import Law, draft_law, law, tokens_per_round
 from simulator.exactness.pairs import EXAMPLES, PQ, REST, folded, moved, random_pair
 from simulator.exactness.rules import CARDS, RuleCard
 from simulator.records import Position, RoundTrace
+from ui.playback import Cursor
 
 translate = QCoreApplication.translate
 
@@ -74,6 +75,12 @@ def usable(trace: RoundTrace | None, position: int) -> Position | None:
     found = [p for p in trace.positions if p.bars is not None and p.bars.q is not None] if trace else []
     before = [p for p in found if p.position <= position]
     return (before or found)[-1 if before else 0] if found else None
+
+
+def from_run(trace: RoundTrace | None, cursor: Cursor, m: int, label: Callable[[int], str]) -> Setup | None:
+    """Return the setup of the position under the cursor, or of the usable one nearest to it; None where none is."""
+    place = usable(trace, cursor.position)
+    return None if place is None else from_position(place, cursor.round, m, label)
 
 
 def from_position(place: Position, index: int, m: int, label: Callable[[int], str]) -> Setup:

@@ -5,15 +5,15 @@ Knows: what may be concluded from a test and what may not. Does not know: how th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from PySide6.QtCore import QCoreApplication
 
 from simulator.exactness.lab import Check, Noise, Tally
 from simulator.exactness.laws import Account, account, law
+from simulator.exactness.pairs import REST
 from simulator.exactness.rules import Lossless
-from simulator.exactness.sequence import Divergence, Sequences, check_sequences, sequence_tv
 from ui.lab_model import SAME, Setup
 from ui.widgets.digits import pair, prob
 from ui.widgets.token_text import quoted
@@ -70,8 +70,11 @@ def about_test(check: Check | None) -> str:
 def explanation(setup: Setup, answer: str) -> Sentence:
     """Return what is to be said to the prediction "p" or "residual"."""
     tv = law("resample", setup.pair.p, setup.pair.q).tv
-    if tv < SAME:
+    if np.abs(setup.pair.p - setup.pair.q).sum() < SAME:
         text = translate("Lab", "Here p = q: nothing is ever refused, so both answers give p. Try another pair.")
+        return Sentence(text)
+    if tv < SAME:  # as where p allows one token only
+        text = translate("Lab", "Here the residual is p itself, so both answers give p. Try another pair.")
         return Sentence(text)
     if answer == "p":
         text = translate("Lab", "Not quite: accepted drafts bring the green already, a draw from p brings some of "
@@ -165,7 +168,23 @@ def _emitted(setup: Setup, a: Account, token: int) -> Term:
 
 
 def conclusion(setup: Setup) -> str:
-    """Return why the account comes out as it does, for the whole rule."""
+    """Return why the account comes out as it does, for the whole rule, and whether the fold changes it."""
+    return f"{_why(setup)} {_of_the_rest(setup)}".strip()
+
+
+def _of_the_rest(setup: Setup) -> str:
+    """Return what taking the rest for one token does to rules that look at tokens alone."""
+    ids, q = setup.pair.ids, setup.pair.q
+    if REST not in ids or (_is_ratio(setup) and not setup.card.greedy_draft):
+        return ""
+    if setup.card.greedy_draft and ids[int(q.argmax())] == REST:
+        return translate("Lab", "Careful: here the rest is the largest 'token', so the draft proposes it. Raise 'top'.")
+    if setup.card.chance == "p":
+        return translate("Lab", "The rest counts as one token: over all tokens fewer are equal.")
+    return ""
+
+
+def _why(setup: Setup) -> str:
     tv = setup.law().tv
     if setup.rule in ("exact", "block"):
         distance = float((setup.pair.p - setup.pair.q).clip(0).sum())
@@ -190,47 +209,3 @@ def _draft(setup: Setup) -> str:
 
 def _is_ratio(setup: Setup) -> bool:
     return setup.card.chance == "min(1, p/q)"
-
-
-# Whole texts
-
-
-def sequences(result: Sequences) -> tuple[Sentence, str]:
-    """Return what the comparison of many texts says, once it is complete, and the line about its test."""
-    if result.seeds < result.wanted:
-        text = translate("Lab", "{n} of {all} seeds so far.")
-        return Sentence(text.format(n=result.seeds, all=result.wanted)), ""
-    test = check_sequences(result)
-    if test is None:
-        text = translate(
-            "Lab",
-            "Nothing can be tested: (nearly) all texts begin alike, or each is too rare. Try another number of first "
-            "tokens.",
-        )
-        return Sentence(text), ""
-    tv, chance = sequence_tv(result)
-    line = translate("Lab", "TV of the two samples {tv}; two of one law stay below {high} (99 %). Chi-square test "
-                     "of one law for both: {x}, {df} df, p value {p}; {n} texts each, level {level}.")  # fmt: skip
-    line = line.format(tv=prob(tv), high=prob(chance.high), x=f"{test.statistic:,.1f}", df=test.cells - 1,
-                       p=prob(test.p_value, 2), n=test.draws, level=prob(test.level))  # fmt: skip
-    n = f"{test.draws:,}"
-    if test.flagged:
-        text = translate("Lab", "Not the target's: {n} texts with drafts begin otherwise than {n} without.")
-        return Sentence(text.format(n=n), "excess", "✗"), line
-    text = translate("Lab", "{n} texts with drafts and {n} without show no difference.")
-    return Sentence(text.format(n=n), "both", "✓"), line
-
-
-def greedy(result: Divergence, label: Callable[[int], str]) -> Sentence:
-    """Return where two greedy texts part, and whether either is wrong."""
-    if result.at is None:
-        text = translate("Lab", "Both greedy texts are the same, all {n} tokens.")
-        return Sentence(text.format(n=result.compared), "both", "✓")
-    place = translate("Lab", "Greedy texts part at token {n}: {a} with drafts, {b} without. The two largest logits are "
-                      "{m} apart.")  # fmt: skip
-    place = place.format(n=result.at + 1, a=label(result.speculative), b=label(result.plain), m=prob(result.margin))
-    if result.tie:
-        text = translate("Lab", "{place} A tie: a wider pass alone moves them by {noise}. Neither text is wrong.")
-        return Sentence(text.format(place=place, noise=prob(result.noise)), "extra", "≈")
-    text = translate("Lab", "{place} No tie: a wider pass moves them by {noise} only.")
-    return Sentence(text.format(place=place, noise=prob(result.noise)), "excess", "✗")

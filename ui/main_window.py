@@ -1,38 +1,19 @@
-"""The main window: menu, toolbar, pages on a rail, ribbon and timeline; no logic of its own."""
+"""The main window: toolbar, pages, ribbon and timeline put together, and wishes passed on; no logic of its own."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-
-from PySide6.QtCore import QByteArray, QEvent, QSettings, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShowEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QButtonGroup,
-    QDialog,
-    QFileDialog,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QMainWindow,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QByteArray, QEvent, QSettings
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from simulator.acceptance.published import Published
-from simulator.errors import UserError
-from simulator.loading import Progress
 from simulator.records import Sampling
 from simulator.text.encoding import in_chat
 from ui import theme
 from ui.asker import Asker
-from ui.exporting import Exporter
-from ui.pages.stage import StagePage
+from ui.file_desk import FileDesk, dropped, show_progress
+from ui.menus import Menus
+from ui.page_stack import PageStack
 from ui.pair_choice import stored_recent
 from ui.prompt_memory import recent, remember
 from ui.session import Session
@@ -48,18 +29,8 @@ from ui.widgets.timeline import Timeline
 from ui.widgets.token_ribbon import TokenRibbon
 from ui.widgets.transport_bar import TransportBar
 
-LATER = {  # title: where the page is; imported and built when asked for, else one by one when a pair is loaded
-    "Exactness": "exactness.ExactnessPage",
-    "Acceptance": "acceptance.AcceptancePage",
-    "Cost": "cost.CostPage",
-    "Race": "race.RacePage",
-    "Worth it?": "worth.WorthPage",
-    "Runs": "runs.RunsPage",
-}
-TITLES = (StagePage.title, *LATER)
 BRAND = 1.33  # times the text
-PAGE_MS = 50  # between two pages built, so that painting and input come first
-CLOSE_S = 1.5  # how long closing waits for an export
+CLOSE_S = 1.5  # how long closing waits for a file that is being written
 
 
 class MainWindow(QMainWindow):
@@ -67,7 +38,7 @@ class MainWindow(QMainWindow):
 
     def __init__(self, session: Session, settings: QSettings | None = None) -> None:
         super().__init__()
-        self.session, self._settings, self._exporter = session, settings, Exporter(self)
+        self.session, self._settings, self.files = session, settings, FileDesk(session, self)
         self._askers = Asker(self), Asker(self)  # of the pair dialog: what is here, and what the hub has
         self._sampling: Sampling | None = None  # to begin with when the pair that is being loaded has come
         self.ended = True  # whether all threads were over when the window closed
@@ -78,48 +49,24 @@ class MainWindow(QMainWindow):
         self.ribbon.set_show_ahead(False)  # rounds are computed ahead of the one on screen
         self.ribbon.set_rounds(session.rounds)
         self.notice, self.progress = Notice(), ProgressNotice()
-        self.pages = QStackedWidget()
-        self._views: dict[str, QWidget] = {}
-        self.stage = StagePage(session)
-        self._add_page(self.stage)
-        self._later = QTimer(self, interval=PAGE_MS)
-        self._later.timeout.connect(self._add_next_page)
+        self.pages = PageStack(session)
+        self.stage = self.pages.stage
         self._build()
         self._dress()
-        self._menus()
+        self.menus = Menus(self)
+        self.setAcceptDrops(True)
         self._connect()
         self._restore()
         self._show_pair()
         self._show_config()
+        self._show_opened()
 
     # --- building ---
 
     @property
     def views(self) -> list[QWidget]:
         """Return all pages, built by now."""
-        return [self._view(title) for title in TITLES]
-
-    def _view(self, title: str) -> QWidget:
-        """Return the page of this title, built by now."""
-        if title not in self._views:
-            module, name = LATER[title].split(".")
-            page = getattr(import_module(f"ui.pages.{module}"), name)(self.session)
-            if module == "acceptance":
-                page.reported.connect(self._show_reported)
-            self._add_page(page)
-        return self._views[title]
-
-    def _add_next_page(self) -> None:
-        """Build the next page; not while a pair is loaded, which would take twice as long beside it."""
-        missing = [title for title in TITLES if title not in self._views]
-        if not missing:
-            self._later.stop()
-        elif self.session.state not in BUSY:
-            self._view(missing[0])
-
-    def _add_page(self, page: QWidget) -> None:
-        self._views[page.title] = page
-        self.pages.addWidget(scrolled(page))
+        return self.pages.views
 
     def _build(self) -> None:
         body = QWidget()
@@ -128,10 +75,10 @@ class MainWindow(QMainWindow):
         layout.setSpacing(theme.SPACE)
         layout.addLayout(self._first_line())
         layout.addLayout(self._second_line())
-        layout.addWidget(self.notice)
-        layout.addWidget(self.progress)
+        for part in (self.notice, self.progress, *self.files.parts):
+            layout.addWidget(part)
         middle = QHBoxLayout()
-        middle.addWidget(self._rail())
+        middle.addWidget(self.pages.rail)
         middle.addWidget(self.pages, 1)
         layout.addLayout(middle, 1)
         layout.addWidget(self.ribbon)
@@ -164,67 +111,15 @@ class MainWindow(QMainWindow):
         row.addWidget(self.transport)
         return row
 
-    def _rail(self) -> QWidget:
-        rail = QWidget()
-        column = QVBoxLayout(rail)
-        column.setContentsMargins(0, 0, 0, 0)
-        self._rail_buttons = QButtonGroup(self)
-        for i, title in enumerate(TITLES):
-            button = QPushButton(self.tr(title), checkable=True, checked=i == 0)
-            self._rail_buttons.addButton(button, i)
-            column.addWidget(button)
-        self._rail_buttons.idClicked.connect(lambda i: self.show_page(TITLES[i]))
-        column.addStretch(1)
-        area = scrolled(rail)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setSizeAdjustPolicy(QScrollArea.SizeAdjustPolicy.AdjustToContents)
-        area.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        return area
-
-    def _menus(self) -> None:
-        file = self.menuBar().addMenu(self.tr("&File"))
-        self._add(file, self.tr("Open pair …"), self.open_pair, "Ctrl+O")
-        self._export = self._add(file, self.tr("Export rounds as CSV …"), self.export_csv, "Ctrl+E")
-        self._add(file, self.tr("Save picture …"), self.save_picture, "Ctrl+S")
-        file.addSeparator()
-        self._add(file, self.tr("Quit"), self.close, "Ctrl+Q")
-        run = self.menuBar().addMenu(self.tr("&Run"))
-        s = self.session
-        self._run_actions = {
-            "step": self._add(run, self.tr("Step"), s.step, "Space"),
-            "round": self._add(run, self.tr("Round"), s.next_round, "R"),
-            "play": self._add(run, self.tr("Play or pause"), lambda: s.play(not s.playback.playing), "P"),
-            "back": self._add(run, self.tr("Back one step"), s.back, "Backspace"),
-            "previous": self._add(run, self.tr("Previous round"), lambda: self._go(-1), "Left"),
-            "next": self._add(run, self.tr("Next round"), lambda: self._go(+1), "Right"),
-            "stop": self._add(run, self.tr("Stop"), self._stop, "Esc"),
-            "reset": self._add(run, self.tr("Start over"), s.reset, "Ctrl+R"),
-            "measure": self._add(run, self.tr("Measure k = 0 to 8"), s.measure, "M"),
-        }
-        view = self.menuBar().addMenu(self.tr("&View"))
-        self._add(view, self.tr("Dark or light"), self.switch_theme, "Ctrl+T")
-        self._add(view, self.tr("Full screen"), self.switch_full_screen, "F11")
-        self._add(view, self.tr("Larger text"), lambda: theme.zoom(QApplication.instance(), +1), "Ctrl++")
-        self._add(view, self.tr("Smaller text"), lambda: theme.zoom(QApplication.instance(), -1), "Ctrl+-")
-        self._rejected = self._add(view, self.tr("Show rejected drafts in the text"), self._show_rejected, "Ctrl+D")
-        self._rejected.setCheckable(True)
-        self._rejected.setChecked(True)
-
-    def _add(self, menu, text: str, slot, keys: str) -> QAction:
-        action = menu.addAction(text)
-        action.setShortcut(QKeySequence(keys))
-        action.triggered.connect(lambda _=False: slot())
-        return action
-
     def _connect(self) -> None:
         s, t = self.session, self.transport
         t.back.connect(s.back)
         t.step.connect(s.step)
         t.round.connect(s.next_round)
         t.play_toggled.connect(s.play)
-        t.stop.connect(self._stop)
+        t.stop.connect(self.stop)
         t.speed_changed.connect(s.set_speed)
-        self.stage.cards.beyond.connect(self._go)
+        self.stage.cards.beyond.connect(self.go)
         self.settings_bar.changed.connect(self._configure)
         self.ribbon.token_chosen.connect(s.seek)
         self.timeline.round_chosen.connect(s.seek)
@@ -238,11 +133,14 @@ class MainWindow(QMainWindow):
         s.run_started.connect(self._show_prompt_tokens)
         s.rounds_added.connect(self._show_rounds)
         s.run_finished.connect(self._show_finish)
-        s.run_finished.connect(lambda: self._view("Runs"))  # which keeps every run from now on, and this one
-        s.progress_changed.connect(self._show_progress)
+        s.run_finished.connect(lambda: self.pages.view("Runs"))  # which keeps every run from now on, and this one
+        s.opened_changed.connect(self._show_opened)
+        s.progress_changed.connect(lambda p: show_progress(self.progress, p))
         s.problem.connect(self.show_problem)
-        self._exporter.written.connect(self._show_written)
-        self._exporter.failed.connect(self.show_problem)
+        self.pages.built.connect(self._connect_page)
+        self.files.problem.connect(self.show_problem)
+        self.files.told.connect(self._show_told)
+        self.files.listed.connect(lambda path, run: self.pages.view("Runs").desk.take_run(run, path))
 
     # --- what the person asks for ---
 
@@ -269,15 +167,6 @@ class MainWindow(QMainWindow):
             remember(self._settings, model, chat, dialog.prompt)
             self.session.configure(prompt=dialog.prompt)
 
-    def export_csv(self) -> None:
-        """Ask for a file name and write all rounds of this run, in the background."""
-        path, _ = QFileDialog.getSaveFileName(self, self.tr("Export rounds"), "rounds.csv", self.tr("CSV (*.csv)"))
-        if path:
-            try:
-                self._exporter.export(Path(path), self.session)
-            except UserError as error:
-                self.show_problem(str(error))
-
     def save_picture(self) -> None:
         """Ask for a file name and save the window's picture."""
         path, _ = QFileDialog.getSaveFileName(self, self.tr("Save picture"), "specscope.png", self.tr("PNG (*.png)"))
@@ -286,9 +175,7 @@ class MainWindow(QMainWindow):
 
     def show_page(self, title: str) -> None:
         """Bring the page of this title to the front."""
-        self._view(title)
-        self.pages.setCurrentIndex(list(self._views).index(title))
-        self._rail_buttons.button(TITLES.index(title)).setChecked(True)
+        self.pages.show_page(title)
 
     def switch_theme(self) -> None:
         """Change between dark and light."""
@@ -312,39 +199,43 @@ class MainWindow(QMainWindow):
         finally:
             dialog.deleteLater()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """End what is going on: loading and measuring too."""
         self.session.cancel() if self.session.state in BUSY else self.session.stop()
 
     def _configure(self, field: str, value: object) -> None:
         self.session.configure(**with_change(self.session.config, field, value))
 
-    def _go(self, by: int) -> None:
+    def go(self, by: int) -> None:
+        """Go so many rounds on, or back."""
         self.session.seek(self.session.playback.cursor.round + by)
+
+    def _connect_page(self, page: QWidget) -> None:
+        if page.title == "Acceptance":
+            page.reported.connect(self._show_reported)
 
     def _show_reported(self, row: Published) -> None:
         """Bring a published row into the Stage's sliders, and show them."""
         self.stage.theory.take_reported(row)
         self.show_page(self.stage.title)
 
-    def _show_rejected(self) -> None:
-        self.ribbon.set_show_rejected(self._rejected.isChecked())
-
     # --- what the session says ---
 
     def _show_state(self) -> None:
         s = self.session
-        can_run = s.state in CAN_RUN and s.obstacle is None
-        more = can_run and not (s.state is State.FINISHED and s.playback.at_end)
+        over = s.state not in (State.READY, State.RUNNING) and s.playback.at_end
+        more = s.can_move and not over
         can = {
-            "step": more, "round": more, "play": more, "back": s.playback.cursor.round >= 0 and can_run,
+            "step": more, "round": more, "play": more, "back": s.playback.cursor.round >= 0 and s.can_move,
             "stop": s.state is State.RUNNING or s.state in BUSY or s.playback.playing,
+            "measure": s.state in CAN_RUN and s.pair is not None and s.obstacle is None and not s.foreign,
         }  # fmt: skip
         self.transport.set_state({name for name, on in can.items() if on}, s.playback.playing)
-        for name, action in self._run_actions.items():
-            action.setEnabled(can.get(name, can_run))
-        self._export.setEnabled(bool(s.rounds))
-        self.stage.theory.set_measuring_allowed(can_run)
+        for name, action in self.menus.run.items():
+            action.setEnabled(can.get(name, s.can_move))
+        for action in (self.menus.export, self.menus.save):
+            action.setEnabled(bool(s.rounds))
+        self.stage.theory.set_measuring_allowed(can["measure"])
 
     def _show_cursor(self) -> None:
         cursor = self.session.playback.cursor
@@ -362,6 +253,8 @@ class MainWindow(QMainWindow):
         self.settings_bar.set_draft_available(pair.draft is not None)
         self.notice.hide()
         self.stage.cards.setFocus()
+        if self.session.started is not None:
+            self._show_prompt_tokens()  # a file's run, whose tokens this pair may have the texts of
         self._show_state()
         sampling, self._sampling = self._sampling, None
         if sampling is not None:
@@ -391,7 +284,7 @@ class MainWindow(QMainWindow):
         self._show_cursor()
 
     def _show_prompt_tokens(self) -> None:
-        label = self.session.pair.texts.label
+        label = self.session.texts.label
         self.ribbon.set_label(label)
         self.ribbon.set_prompt([label(t) for t in self.session.started.prompt])
         self._show_state()
@@ -401,18 +294,18 @@ class MainWindow(QMainWindow):
         self.timeline.add_rounds(rounds)
         self._show_state()
 
+    def _show_opened(self) -> None:
+        """Say whose run is on screen in the window's title too."""
+        opened = self.session.opened
+        self.setWindowTitle(f"{opened.name} - SpecScope" if opened is not None else "SpecScope")
+        self.menus.close_file.setEnabled(opened is not None)
+
     def _show_finish(self) -> None:
         if self.session.finished.notices:
             self.notice.show_info(" ".join(self.session.finished.notices))
 
-    def _show_written(self, path: str) -> None:
-        self.notice.show_info(self.tr("The rounds were written to {path}.").format(path=path))
-
-    def _show_progress(self, progress: Progress | None) -> None:
-        if progress is None:
-            self.progress.hide()
-        else:
-            self.progress.set_progress(progress.text, progress.fraction)
+    def _show_told(self, text: str) -> None:
+        self.notice.show_info(text) if text else self.notice.hide()
 
     # --- coming and going ---
 
@@ -433,8 +326,17 @@ class MainWindow(QMainWindow):
     def showEvent(self, event: QShowEvent) -> None:
         """Begin to build the other pages, once this one can be seen and nothing is loading."""
         super().showEvent(event)
-        if len(self._views) < len(TITLES):
-            self._later.start()
+        self.pages.build_later()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Take a file that is dragged here."""
+        if dropped(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Open the file that is dropped."""
+        event.acceptProposedAction()
+        self.files.drop(event.mimeData())
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Save the layout, reject what is being asked, go from the screen, and wait for what is still running."""
@@ -444,17 +346,6 @@ class MainWindow(QMainWindow):
         for dialog in self.findChildren(QDialog):
             dialog.reject()
         self.hide()
-        self._later.stop()
-        pages = [view.shutdown() for view in self._views.values() if hasattr(view, "shutdown")]
-        asked = [asker.close(CLOSE_S) for asker in self._askers]
-        self.ended = all([self.session.close(), self._exporter.close(CLOSE_S), *pages, *asked])
+        asked = [part.close(CLOSE_S) for part in (*self._askers, self.files)]
+        self.ended = all([self.session.close(), self.pages.shutdown(), *asked])
         event.accept()
-
-
-def scrolled(page: QWidget) -> QScrollArea:
-    """Return the page in an area that scrolls where the window is too small, rather than squeezing it."""
-    area = QScrollArea(widgetResizable=True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the arrow keys are for rounds
-    area.setWidget(page)
-    return area

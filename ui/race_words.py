@@ -11,7 +11,7 @@ from simulator.exactness.rules import CARDS, Lossless
 from simulator.loading import Pair
 from simulator.race import Lane, Race, Underway
 from simulator.records import RunConfig
-from ui import lab_words
+from ui import sequence_words
 from ui.lab_words import Sentence
 from ui.widgets.digits import prob
 from ui.widgets.token_text import quoted
@@ -69,7 +69,7 @@ def headline(race: Race) -> Sentence:
 def comparable(race: Race) -> Sentence:
     """Return what the two texts and times say about each other, and what they do not."""
     if race.divergence is not None:
-        found = lab_words.greedy(race.divergence, _labels(race))
+        found = sequence_words.greedy(race.divergence, _labels(race))
         return Sentence(f"{found.text} {_rule(race.config)}".strip(), found.colour, found.sign)
     lossy = _rule(race.config)
     if lossy:

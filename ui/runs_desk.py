@@ -94,9 +94,19 @@ class RunsDesk(QObject):
             self.start(self.going.grid, self.going.path)
 
     def open(self, path: Path) -> None:
-        """Read a grid's file, to look at and to go on with; raise `UserError` while another is read or written."""
+        """Read a grid's file, to look at and to go on with.
+
+        Raises `UserError` while another file is read or written, or a grid is running: it would take that one's place.
+        """
         self._check_files()
+        if self.running:
+            raise UserError(self.tr("A grid is running: pause it before you open another one."))
+        self.noted.emit("")
         self._files.open(path)
+
+    def take_run(self, run: Brief, path: Path) -> None:
+        """Take a run out of a trace file."""
+        self._add([run], path)
 
     def export(self, path: Path, by: str) -> None:
         """Write all runs as CSV; raise `UserError` where that cannot be."""
@@ -149,7 +159,10 @@ class RunsDesk(QObject):
         """Take the run that ended on the Stage, unless it was stopped."""
         s, run = self._session, self._session.run
         if run is not None and run.rounds and run.stop not in (StopReason.STOPPED, StopReason.ERROR):
-            self._add([brief_of(run, pair_name(s.pair), s.prompt, 0, s.pair.texts)])
+            if s.opened is None:
+                self._add([brief_of(run, pair_name(s.pair), s.prompt, 0, s.texts)])
+            elif len(run.rounds) > len(s.opened.run.rounds):  # went on here: among the file's, for so are its times
+                self._add([brief_of(run, s.opened.group, s.opened.prompt or s.prompt, 0, s.texts)])
 
     def _add(self, runs: Iterable[Brief], where: Path | None = None) -> None:
         new = []

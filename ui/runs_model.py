@@ -14,14 +14,14 @@ from PySide6.QtGui import QFont
 
 from simulator.grids.brief import Brief
 from simulator.grids.figures import Account, Group, GroupFigures, single
-from simulator.grids.table import DEFINITIONS, cells, in_order
+from simulator.grids.table import cells, in_order
 from ui import theme
+from ui.runs_values import opening, sentence, shown
 from ui.widgets.digits import prob
 
 COLUMNS = ("row", "models", "temperature", "source", "rule", "tokens_per_round", "formula", "correlated", "alpha",
            "speedup", "predicted", "tokens_per_second", "runs", "tokens", "rounds", "stop")  # fmt: skip
 SETTINGS = ("models", "temperature", "source", "rule", "stop")  # told once above the table where all rows agree
-TITLES = 24  # characters of a prompt in a row
 
 
 @dataclass(eq=False, slots=True)
@@ -173,11 +173,22 @@ class RunsModel(QAbstractItemModel):
     def _title(self, node: GroupNode | RunNode) -> str:
         v = node.values
         k = self.tr("plain") if not v["k"] else self.tr("k = {k}").format(k=v["k"])
-        if isinstance(node, RunNode):
-            return self.tr("seed {s} · {p}").format(s=v["seed"], p=opening(v["prompt"]))
-        parts = [k, v["prompt"] is not None and opening(v["prompt"])]
-        parts.append(v["seed"] is not None and self.tr("seed {s}").format(s=v["seed"]))
+        seed, prompt = v["seed"], v["prompt"]
+        if isinstance(node, RunNode):  # what its group has in common stands in the group's row
+            shared = node.parent.values
+            k, seed, prompt = "", *(v[name] if shared[name] is None else None for name in ("seed", "prompt"))
+        parts = [k, seed is not None and self.tr("seed {s}").format(s=seed), prompt is not None and opening(prompt)]
+        parts += self._untold(node) if isinstance(node, GroupNode) else []
         return " · ".join(part for part in parts if part)
+
+    def _untold(self, node: GroupNode) -> list[str]:
+        """Return what tells this row from others and has no column: the budget and the filters."""
+        families, told = [n.group[0] for n in self._order], []
+        mine, s = node.group[0], node.group[0].sampling
+        if len({f.max_new_tokens for f in families}) > 1:
+            told.append(self.tr("{n} tokens").format(n=mine.max_new_tokens))
+        filters = {"top_k": f"top-k {s.top_k}", "top_p": f"top-p {s.top_p:g}", "min_p": f"min-p {s.min_p:g}"}
+        return told + [t for name, t in filters.items() if len({getattr(f.sampling, name) for f in families}) > 1]
 
     def _tip(self, node: GroupNode | RunNode, name: str) -> str:
         v, extra = node.values, ""
@@ -201,33 +212,6 @@ class RunsModel(QAbstractItemModel):
             "correlated": self.tr("correlated"), "alpha": self.tr("alpha"), "tokens_per_second": self.tr("tokens/s"),
             "speedup": self.tr("speedup"), "predicted": self.tr("predicted"), "stop": self.tr("ended by"),
         }  # fmt: skip
-
-
-def opening(text: str, length: int = TITLES) -> str:
-    """Return the beginning of a prompt in one line."""
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1] + "…"
-
-
-def shown(name: str, value: Any) -> str:
-    """Return a value as the table writes it; a dash where there is none."""
-    if value is None:
-        return "–"
-    if name in ("tokens_per_round", "formula", "correlated"):
-        return f"{value:.2f}"
-    if name in ("speedup", "predicted"):
-        return f"{value:.2f} ×"
-    if name in ("alpha", "rho"):
-        return prob(value)
-    if name == "tokens_per_second":
-        return f"{value:,.0f}"
-    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
-
-
-def sentence(name: str) -> str:
-    """Return a column's definition as a sentence."""
-    text = DEFINITIONS[name]
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _sorted(nodes: list[Any], name: str, down: bool) -> list[Any]:

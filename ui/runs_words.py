@@ -13,7 +13,8 @@ from PySide6.QtCore import QCoreApplication
 from simulator.exactness.rules import CARDS, Lossless
 from simulator.grids.brief import Brief
 from simulator.grids.grid import PLAIN
-from ui.runs_model import GroupNode, RunsModel, shown
+from ui.runs_model import GroupNode, RunsModel
+from ui.runs_values import shown
 from ui.widgets.token_text import quoted
 
 translate = QCoreApplication.translate

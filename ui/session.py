@@ -14,7 +14,6 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from simulator.engine import checked_config
-from simulator.errors import UserError
 from simulator.exactness.sequence import Sequences
 from simulator.jobs import compare_job, load_job, run_job, sweep_job
 from simulator.loading import Pair, Progress
@@ -22,8 +21,9 @@ from simulator.measure import Sweep
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
 from simulator.runner import Control, Job, JobEvent, Runner
 from simulator.store import RoundStore
-from simulator.text.encoding import check_prompt
-from simulator.text.prompts import Prompt, as_prompt, suited
+from simulator.text.prompts import Prompt, as_prompt
+from ui.file_run import FileRun
+from ui.next_run import conditions, fitted, obstacle, suiting
 from ui.playback import Playback
 from ui.states import ALLOWED, BUSY, CAN_RUN, State
 
@@ -33,7 +33,7 @@ TICK_MS = 16
 CLOSE_S = 3.0  # how long closing waits for a pass, or a part of a load, to end
 
 
-class Session(QObject):
+class Session(FileRun):
     """Owns configuration, run state, trace and cursor; everything the pages show comes from its signals."""
 
     state_changed = Signal()
@@ -41,7 +41,7 @@ class Session(QObject):
     config_changed = Signal()
     run_cleared = Signal()
     run_started = Signal()
-    rounds_added = Signal(list)
+    rounds_added = Signal(object)  # a list of rounds, or `store.Rounds`
     cursor_changed = Signal()
     playing_changed = Signal()
     run_finished = Signal()
@@ -105,27 +105,20 @@ class Session(QObject):
         config = checked_config(replace(self.config, **changes))
         if (config, prompt) == (self.config, self.prompt):
             return
-        other_figures = _conditions(config, prompt) != _conditions(self.config, self.prompt)
-        self.config, self.prompt = config, prompt
-        self._check_prompt()
         self.reset()
-        if other_figures:
-            self._behind = self._behind[0], None
-            self._set_sweep(None)
-        self.config_changed.emit()
+        self._take_settings(config, prompt)
 
     def reset(self) -> None:
         """Put the run away: the next step starts at the prompt."""
         self._clear_run()
-        if self.pair is None:
-            return
+        home = State.READY if self.pair is not None else State.EMPTY
         if self.state is State.LOADING:
-            self._behind = State.READY, self._behind[1]
+            self._behind = home, self._behind[1]
             return
         self._drop_job()
         if self.state is State.MEASURING:
             self._come_back()
-        self._enter(State.READY)
+        self._enter(home)
 
     def step(self) -> None:
         """Show one more phase."""
@@ -202,6 +195,13 @@ class Session(QObject):
         notices = self.finished.notices if self.finished else ()
         return Run(self.started.config, self.started.prompt, self.rounds[:], self.started.prefill_ms, stop, notices)
 
+    @property
+    def can_move(self) -> bool:
+        """Return whether rounds can be shown; those of a file can also be while models load."""
+        if self.opened is not None:
+            return self.state is not State.MEASURING
+        return self.state in CAN_RUN and self.obstacle is None
+
     # --- the display tick ---
 
     def tick(self) -> None:
@@ -215,7 +215,7 @@ class Session(QObject):
 
     def _tick_playback(self) -> None:
         self.playback.tick(self._clock())
-        if self.state is State.FINISHED and self.playback.at_end:
+        if self.state not in (State.READY, State.RUNNING) and self.playback.at_end:
             self.playback.play(False)
 
     def _apply(self, event: JobEvent) -> None:
@@ -236,16 +236,20 @@ class Session(QObject):
     def _take_pair(self, pair: Pair) -> None:
         self._job, self._control = 0, None  # the end of the load must not end what begins now
         self.progress_changed.emit(None)
-        self._suit_prompt(pair)
+        self.prompt = suiting(self.prompt, self.pair, pair)
         self.pair = pair
-        self._check_prompt()
-        self._clear_run()
+        self.obstacle = obstacle(pair, self.prompt)
+        if self.opened is None:
+            self._clear_run()
         self._set_sweep(None)
-        source = self.config.source if pair.draft else "ngram"
-        self.config = replace(self.config, end_tokens=pair.end_tokens, source=source)
+        self.config = fitted(self.config, pair)
         self.pair_changed.emit()
         self.config_changed.emit()
-        self._enter(State.READY)
+        self._behind = State.READY, None
+        if self.opened is not None:
+            self._settle_opened()
+            self.opened_changed.emit()
+        self._enter(self._behind[0])
 
     def _take_sweep(self, sweep: Sweep) -> None:
         self.progress_changed.emit(Progress(self.tr("Measuring k = 0 to 8 against plain decoding ..."), sweep.done))
@@ -287,6 +291,8 @@ class Session(QObject):
             self.playback.added()
 
     def _permit(self) -> None:
+        if self.state is State.RUNNING and self._control is None and self.playback.playing and self.playback.wanted:
+            self._start_run()  # playing has come to the end of what was there
         if self.state is State.RUNNING and self._control is not None:
             self._control.allow_up_to(self._received + self.playback.wanted)
 
@@ -301,16 +307,18 @@ class Session(QObject):
 
     def _advance(self, move: Callable[[], None], start: bool = True) -> None:
         """Make a move of the person's, starting or resuming the run where it needs more rounds."""
-        if self.state not in CAN_RUN or (start and self.obstacle):
+        if not self.can_move and (start or self.state not in CAN_RUN):
             return
         self._move(move)
-        if start and self.playback.wanted and self.state is not State.FINISHED and self._control is None:
+        if start and self.playback.wanted and self.state in (State.READY, State.RUNNING) and self._control is None:
             self._start_run()
 
     def _start_run(self) -> None:
         assert self.pair is not None
         self._received = 0
-        self._submit(run_job(self.pair, self.prompt, self.config, self.rounds[:]))
+        begun = self.started  # what was begun goes on with what it began with
+        prompt, config = (begun.prompt, begun.config) if begun is not None else (self.prompt, self.config)
+        self._submit(run_job(self.pair, prompt, config, self.rounds[:]))
         self._enter(State.RUNNING)
 
     def _finish(self, finished: RunFinished) -> None:
@@ -322,29 +330,21 @@ class Session(QObject):
         self.rounds.clear()
         self._added.clear()
         self.started = self.finished = None
+        had_file = self._forget_file()
         self._move(self.playback.reset)
         self.run_cleared.emit()
+        if had_file:
+            self.opened_changed.emit()
 
-    def _suit_prompt(self, pair: Pair) -> None:
-        """Let another target begin with what suits it: its own presets, its chat template where it has one."""
-        entry = pair.target.entry
-        if self.pair is None or self.pair.target.entry.path != entry.path:
-            prompt = self.prompt if self.pair is None else replace(self.prompt, chat=None)
-            self.prompt = suited(prompt, entry.name, pair.chat.problem is None)
-
-    def _check_prompt(self) -> None:
-        """Find out whether a run can begin: with a blank prompt only where a token stands for the beginning."""
-        self.obstacle = None
-        if self.pair is None:
-            return
-        try:
-            check_prompt(self.prompt, self.pair.chat)
-            empty = not self.prompt.text.strip() and not self.pair.encode(self.prompt)
-        except UserError as error:
-            self.obstacle = str(error)
-            return
-        if empty:
-            self.obstacle = self.tr("The prompt is empty, and this model has no token to begin a text with. Type one.")
+    def _take_settings(self, config: RunConfig, prompt: Prompt) -> None:
+        """Have other settings; measured points that do not hold for them are dropped."""
+        other_figures = conditions(config, prompt) != conditions(self.config, self.prompt)
+        self.config, self.prompt = config, prompt
+        self.obstacle = obstacle(self.pair, prompt)
+        if other_figures:
+            self._behind = self._behind[0], None
+            self._set_sweep(None)
+        self.config_changed.emit()
 
     def _set_sweep(self, sweep: Sweep | None) -> None:
         if sweep is not self.sweep:
@@ -387,8 +387,3 @@ class Session(QObject):
             assert state in ALLOWED[self.state], (self.state, state)
             self.state = state
             self.state_changed.emit()
-
-
-def _conditions(config: RunConfig, prompt: Prompt) -> tuple[Any, ...]:
-    """Return what measured points hold for; they cover every k, and seeds only repeat them."""
-    return config.sampling, config.rule, config.source, prompt

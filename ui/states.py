@@ -19,10 +19,10 @@ class State(Enum):
 BUSY = frozenset({State.LOADING, State.MEASURING})  # with a way back
 CAN_RUN = frozenset({State.READY, State.RUNNING, State.FINISHED})
 ALLOWED: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.LOADING}),
+    State.EMPTY: frozenset({State.LOADING, State.FINISHED}),  # a run out of a file needs no pair
     State.LOADING: frozenset({State.EMPTY, *CAN_RUN}),
-    State.READY: frozenset({State.RUNNING, *BUSY}),
+    State.READY: frozenset({State.RUNNING, State.FINISHED, *BUSY}),
     State.RUNNING: frozenset({State.READY, State.FINISHED, *BUSY}),
-    State.FINISHED: frozenset({State.READY, *BUSY}),
+    State.FINISHED: frozenset({State.EMPTY, State.READY, State.RUNNING, *BUSY}),
     State.MEASURING: frozenset({State.LOADING, *CAN_RUN}),
 }

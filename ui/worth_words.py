@@ -10,6 +10,7 @@ from html import escape
 
 from PySide6.QtCore import QCoreApplication
 
+from simulator.records import Sampling
 from simulator.worth.flatness import GREEDY, NGRAM, NONE, SAMPLED, TOPS, Analysis
 from simulator.worth.outlook import Costs, Mean, Outlook, outlook
 from ui.lab_words import Sentence
@@ -56,11 +57,19 @@ def headline(outlooks: Mapping[str, Outlook], measured: bool) -> Sentence:
         text = text.format(source=source_name(best).lower(), x=f"{o.speedup:.2f}", k=o.k)
         return Sentence(text + costs, "both", "✓")
     if any(o.pays is None for o in outlooks.values()):
-        text = translate("Worth", "Too close to call on this text: alpha is within two standard errors of the "
-                         "break-even.")  # fmt: skip
+        text = translate("Worth", "Too close to call: alpha is within two standard errors of break-even.")
         return Sentence(text + costs, "extra", "?")
     text = translate("Worth", "Not worth it on this text: no draft source here reaches its break-even.")
     return Sentence(text + costs, "excess", "✗")
+
+
+def invitation(with_pair: bool, with_rounds: bool) -> Sentence:
+    """Return what to do before anything was read."""
+    if not with_pair:
+        return Sentence(translate("Worth", "No models are loaded. Open a pair to begin."))
+    if not with_rounds:
+        return Sentence(translate("Worth", "Choose a text to read, or play a run first and read that."))
+    return Sentence(translate("Worth", "Read this run's text, or another one, to see what drafting could gain on it."))
 
 
 def verdict(source: str, o: Outlook) -> str:
@@ -104,6 +113,11 @@ def silent(a: Analysis, found: Findings) -> list[str]:
     return said
 
 
+def no_source() -> str:
+    """Return why no draft source can be compared although a text was read."""
+    return translate("Worth", "No draft source is known here, so there is none to compare with the break-even.")
+
+
 def flatness(a: Analysis, found: Findings, costs: Costs) -> str:
     """Return what E[max p] bounds and what it does not, with this text's own numbers."""
     if a.sampling.temperature == 0:
@@ -125,26 +139,25 @@ def flatness(a: Analysis, found: Findings, costs: Costs) -> str:
     return text + more.format(a=number(sampled)) + "."
 
 
-def about(a: Analysis) -> str:
-    """Return what was analysed, how far, and under which conditions."""
+def about(a: Analysis, now: Sampling) -> str:
+    """Return what was analysed, how far, and under which conditions; `now`: those of the toolbar."""
     s = a.sampling
     settings = {f"T = {s.temperature:g}": True, f"top-k {s.top_k}": s.top_k, f"top-p {s.top_p:g}": s.top_p < 1,
                 f"min-p {s.min_p:g}": s.min_p}  # fmt: skip
     filters = [text for text, on in settings.items() if on]
     done = f"{a.n:,}" if a.n == a.wanted else translate("Worth", "the first {n} of {all}").format(
         n=f"{a.n:,}", all=f"{a.wanted:,}")  # fmt: skip
-    text = translate("Worth", "{name}: {done} positions at {filters}.").format(name=a.name, done=done,
+    text = translate("Worth", "Read: {name}, {done} positions at {filters}.").format(name=a.name, done=done,
                                                                                filters=", ".join(filters))  # fmt: skip
     if a.offset and a.n:
         first, most = int(a.context[0]), int(a.context.max())
         windows = a.context[1:][a.context[1:] <= a.context[:-1]]  # where a new window begins
-        seen = translate("Worth", " Context seen: {first} to {most} tokens")
+        seen = translate("Worth", " Context: {first} to {most} tokens")
         text += seen.format(first=first, most=f"{most:,}")
         if windows.size:
-            text += translate("Worth", ", behind the first {most} never fewer than {least}").format(
-                most=f"{most:,}", least=f"{int(windows.min()):,}")  # fmt: skip
+            text += translate("Worth", ", later at least {least}").format(least=f"{int(windows.min()):,}")
         text += "."
-    return text
+    return text + ("" if now == s else translate("Worth", " The toolbar has other settings now: press Again."))
 
 
 def tooltip(a: Analysis, i: int, label: dict[int, str]) -> str:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from simulator.grids.grid import PLAIN, Setting
 from simulator.records import Run, Sampling, StopReason
 from simulator.store import parts_of, summary_of
 from simulator.text.prompts import Prompt
-from simulator.text.token_text import StreamText, TokenTexts
+from simulator.text.texts import Texts
+from simulator.text.token_text import StreamText
 
 ALONE = 0  # sitting of a run that was made by itself, with no plain run beside it
 
@@ -50,11 +53,12 @@ class Brief:
     @property
     def first_overlaps(self) -> tuple[float, ...]:
         """Return sum min(p, q) of each drafting round's first position, which is tested whatever came before it."""
-        starts, at = [], 0
-        for n in self.tested:
-            starts += [at] if n else []
-            at += n
-        return tuple(self.overlaps[i] for i in starts) if at == len(self.overlaps) else ()
+        tested = np.array(self.tested, int)
+        ends = tested.cumsum()
+        if not len(ends) or ends[-1] != len(self.overlaps):
+            return ()
+        firsts: list[float] = np.array(self.overlaps)[(ends - tested)[tested > 0]].tolist()
+        return tuple(firsts)
 
     @property
     def origins(self) -> Iterator[str]:
@@ -76,9 +80,7 @@ def models_of(target: str, draft: str | None, device: str, dtype: str) -> str:
     return f"{target} ← {draft or '-'}, {device} {dtype}"
 
 
-def brief_of(
-    run: Run, models: str, prompt: Prompt, prompt_index: int, texts: TokenTexts, sitting: int = ALONE
-) -> Brief:
+def brief_of(run: Run, models: str, prompt: Prompt, prompt_index: int, texts: Texts, sitting: int = ALONE) -> Brief:
     """Return the run in brief; probabilities keep 7 decimals (they were float32), times a tenth of a microsecond."""
     stream = StreamText(texts, run.prompt)
     stream.push(*run.tokens)

@@ -18,6 +18,7 @@ from typing import Any
 
 from simulator.text.glyphs import cut, escape, imitates_marks, mark_bytes, unescape, visible
 from simulator.text.spelling import Spelling
+from simulator.text.texts import Texts
 
 __all__ = ["StreamText", "TokenTexts", "escape", "unescape"]
 
@@ -195,7 +196,7 @@ class StreamText:
     has them as a mark. After a rejection `rewind` leaves no trace of what was taken back.
     """
 
-    def __init__(self, texts: TokenTexts, after: Sequence[int] = (), *, skip_special: bool = False):
+    def __init__(self, texts: Texts, after: Sequence[int] = (), *, skip_special: bool = False):
         """Begin behind the tokens `after` (the prompt), whose text is not repeated."""
         self._texts = texts
         self._before = tuple(after)

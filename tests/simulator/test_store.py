@@ -234,3 +234,20 @@ def test_a_round_takes_a_tenth_of_its_memory_as_objects() -> None:
     store = RoundStore()
     store.extend([RoundTrace(i, 7, spots, (1, 2, 3, 4, 5), 1.0, 2.0, 3.0) for i in range(2048)])
     assert store.nbytes / 2048 * 100_000 < 320e6
+
+
+def test_a_store_that_adopts_rounds_grows_without_touching_them() -> None:
+    """Two windows of one file: what goes on in one must not be in the other."""
+    found = Rounds(pack([replace(plain_round(i, 3 + i, i), index=i) for i in range(40)]))
+    before, first, second = list(found), RoundStore(), RoundStore()
+    first += [NOTHING] * 3
+    for store in (first, second):
+        store.adopt(found)
+        assert store == before
+        store += [replace(plain_round(40, 43, 9), index=40 + i) for i in range(CHUNK * MERGED + 5)]
+        assert store[:40] == before
+        assert len(store) == 45 + CHUNK * MERGED
+        assert store.summary["emitted"].sum() == len(store.tokens)
+    assert found == before
+    first.adopt(Rounds())
+    assert (len(first), len(second)) == (0, 45 + CHUNK * MERGED)

@@ -15,14 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator import trace
+from simulator import trace_writing
 from simulator.columns import POSITIONS
 from simulator.engine import Stopped
 from simulator.errors import UserError
 from simulator.files import ExportError
 from simulator.records import Bars, Run, StopReason
 from simulator.store import RoundStore
-from simulator.trace import TraceError, load_trace, save_trace
+from simulator.text.texts import SavedTexts, texts_to_json
+from simulator.trace import TraceError, load_trace, open_trace, save_trace
 from tests.simulator.text_samples import (
     bars,
     bonus_round,
@@ -159,7 +160,7 @@ def test_a_trace_that_grew_is_saved_like_the_same_rounds(tmp_path: Path) -> None
 
 
 def test_saving_tells_how_far_it_is_and_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "BLOCK", 64)
+    monkeypatch.setattr(trace_writing, "BLOCK", 64)
     shares: list[float] = []
     save_trace(tmp_path / "t.trace", [THREE], {}, shares.append)
     assert len(shares) > 9
@@ -195,12 +196,58 @@ def test_a_trace_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("t.trace", "kept")]
 
 
+# --- token texts
+
+
+def test_a_trace_brings_the_texts_of_exactly_its_tokens(tmp_path: Path) -> None:
+    texts = SavedTexts({i: bytes([i]) for i in range(200)}, {68: "⟦D⟧"})
+    save_trace(tmp_path / "t.trace", [THREE, plain_run(1, 199)], {}, texts=texts)
+    trace = open_trace(tmp_path / "t.trace")
+    shown = {int(i) for r in THREE.rounds for p in r.positions if p.bars is not None for i in p.bars.ids}
+    proposed = {p.drafted.token_id for r in THREE.rounds for p in r.positions if p.drafted is not None}
+    used = sorted({*THREE.prompt, *plain_run(1, 199).prompt, *THREE.tokens, 1, 199, *shown, *proposed})
+    assert texts_to_json(trace.texts, range(200))["labels"].get("68") == "⟦D⟧"
+    assert [i for i in range(300) if trace.texts.token_bytes(i)] == [i for i in used if i < 200]
+    assert trace.texts.token_bytes(199) == b"\xc7"
+    assert trace.runs[0] == THREE
+
+
+def test_a_trace_without_texts_opens_and_has_none(tmp_path: Path) -> None:
+    round_trip(tmp_path, THREE)
+    assert "texts" not in json.loads(entries_of(tmp_path / "t.trace")["trace.json"])
+    assert len(open_trace(tmp_path / "t.trace").texts) == 0
+
+
+def test_reading_tells_how_far_it_is_and_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulator.trace.BLOCK", 256)
+    round_trip(tmp_path, THREE)
+    shares: list[float] = []
+    open_trace(tmp_path / "t.trace", shares.append)
+    assert len(shares) > 9
+    assert shares == sorted(shares)
+    assert shares[-1] <= 1
+
+    def stop(share: float) -> None:
+        if share > 0.6:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        open_trace(tmp_path / "t.trace", stop)
+
+
 # --- what is no trace
 
 
 def test_a_missing_file_or_a_folder_is_a_sentence(tmp_path: Path) -> None:
     assert "does not exist" in refused(tmp_path / "none")
-    assert "cannot be read" in refused(tmp_path)
+    assert "it is a folder" in refused(tmp_path)
+
+
+def test_a_table_or_an_empty_file_is_told_from_a_damaged_one(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"run,round,position\r\n0,0,1\r\n")
+    assert "is a table (CSV)" in refused(tmp_path / "x.csv")
+    (tmp_path / "x").write_bytes(b"")
+    assert "is empty" in refused(tmp_path / "x")
 
 
 @pytest.mark.parametrize(
@@ -279,6 +326,7 @@ def test_a_forged_file_is_refused_by_what_is_wrong(tmp_path: Path) -> None:
         "a run without a prompt": with_head(runs=[{**run, "run": bare}]),
         "no runs": with_head(runs=None),
         "no metadata": with_head(meta=[1]),
+        "texts that are none": with_head(texts=[1]),
         "another format": with_head(format="other"),
         "another version": with_head(version=3),
         "no JSON": {**good, "trace.json": b"{"},

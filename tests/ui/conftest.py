@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 
 import pytest
 import shiboken6
@@ -101,3 +102,21 @@ def new_window(new_session, qtbot):
         return window
 
     return make
+
+
+@pytest.fixture
+def shown_page(qtbot):
+    """Show a page that has a thread of its own, at the room that a window of 1280 x 800 leaves it; ended after it."""
+    pages = []
+
+    def show(page: QWidget, before: Callable[[], object] = lambda: None) -> QWidget:
+        qtbot.addWidget(page)
+        page.resize(1150, 600)
+        before()
+        page.show()
+        qtbot.waitExposed(page)
+        pages.append(page)
+        return page
+
+    yield show
+    assert all(page.shutdown() for page in pages)

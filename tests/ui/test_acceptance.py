@@ -1,11 +1,13 @@
 """The Acceptance page: the engine's own figure first, sources, laws on one axis, published rows into the sliders."""
 
+import json
 import threading
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PySide6.QtWidgets import QAbstractSpinBox
 
 from simulator.acceptance.counters import read_counters
 from simulator.acceptance.names import NAMES
@@ -23,14 +25,8 @@ OMNI = next(p for p in PUBLISHED if p.per_position)
 
 
 @pytest.fixture
-def page(qtbot, session):
-    made = AcceptancePage(session)
-    qtbot.addWidget(made)
-    made.resize(1150, 600)
-    made.show()
-    qtbot.waitExposed(made)
-    yield made
-    assert made.shutdown()
+def page(shown_page, session):
+    return shown_page(AcceptancePage(session))
 
 
 def put(session, counts, k=3):
@@ -92,10 +88,10 @@ def test_files_are_read_on_another_thread_and_a_bad_one_is_one_sentence(page, se
     path, told = tmp_path / "rounds.csv", []
     path.write_text("drafted,accepted\n3,3\n3,1\n3,0\n3,2\n", "utf-8")
     session.problem.connect(lambda sentence, _: told.append(sentence))
-    page.open_files([path])
-    until(lambda: not page.asker.busy)
+    page.source.open([path])
+    until(lambda: not page.source.asker.busy)
     assert cells(page)[2] == ".5"
-    page.open_files([tmp_path / "missing.csv"])
+    page.source.open([tmp_path / "missing.csv"])
     until(lambda: told)
     assert "missing.csv cannot be read" in told[0]
     assert cells(page)[2] == ".5"
@@ -213,3 +209,83 @@ def test_counting_a_long_run_anew_costs_a_frame_whatever_its_length(page, sessio
     assert len(session.rounds) == 2600
     assert sorted(costs)[len(costs) // 2] < 0.05
     assert min(costs[-4:]) < 3 * min(costs[:4]) + 0.005
+
+
+# Looks
+
+
+@pytest.mark.parametrize("width", [1150, 1790])
+@pytest.mark.parametrize("engine", ["vLLM", "SGLang"])
+def test_every_name_stands_whole_in_the_table(page, session, qtbot, width, engine):
+    """'Mean acceptance length (+2)': who else calls it so, and what else it is called, was in the tooltip only."""
+    put(session, [3, 1, 0, 2] * 5)
+    page.rates.choose_engine(engine)
+    page.resize(width, 600)
+    page.refresh()
+    qtbot.wait(50)
+    table = page.rates.table
+    names = cells(page, 3)
+    assert names[0] == "vLLM, llama.cpp: Mean acceptance length; EAGLE papers: average acceptance length τ"
+    for name, said in ((n, words) for n, words in NAMES.items() if n != "llama.cpp"):
+        for called in said.values():
+            assert any(called in cell and name in cell for cell in names)
+    for row in range(table.rowCount()):
+        assert table.rowHeight(row) >= table.sizeHintForRow(row) - 1
+    assert table.horizontalScrollBar().maximum() == 0
+
+
+def test_the_engine_is_chosen_where_the_head_line_is_whatever_the_tab(page, session):
+    """On three of four tabs the head line spoke of an engine that could not be changed there."""
+    put(session, [3, 1, 0, 2])
+    page.refresh()
+    for tab in (page.rates, page.beyond, page.addup, page.published):
+        page.tabs.setCurrentWidget(tab)
+        assert page.rates.engines.isVisible()
+        page.rates.choose_engine("gpt-fast")
+        assert "'mean accepted' is accepted / rounds = 1.50" in page._head.text()
+        page.rates.choose_engine("vLLM")
+        assert "In vLLM" in page._head.text()
+
+
+def test_before_the_first_round_every_tab_says_so_and_offers_no_fit(page):
+    """The laws' plot was blank, and two buttons that could do nothing could be pressed."""
+    assert "open a pair and step it" in page._head.text()
+    page.tabs.setCurrentWidget(page.beyond)
+    page.beyond.axis.redraw_now()
+    assert "appear here" in page.beyond.axis.message
+    assert not page.beyond.fit.isEnabled()
+    assert not page.beyond.match.isEnabled()
+    assert page.rates.rates.missing != page.rates.lengths.missing
+    assert "Open a pair" in page.addup.plot.missing
+
+
+def test_the_head_line_speaks_of_what_is_shown(page, session):
+    """Over the laws of a published draft it went on about the run of this window."""
+    put(session, [3, 1, 0, 2])
+    page.refresh()
+    page.show_published(OMNI)
+    assert page._head.text().startswith("As reported, not measured here: ")
+    assert "3.16 of 7" in page._head.text()
+    page.tabs.setCurrentWidget(page.rates)
+    assert page._head.text().startswith("6 of 12")
+    page.source.run.click()
+    page.tabs.setCurrentWidget(page.beyond)
+    assert page._head.text().startswith("6 of 12")
+    assert page.beyond.head.text().startswith("In the 4 rounds that drafted 3: 1.50 of 3")
+
+
+def test_what_an_engine_prints_is_said_where_it_cannot_be_counted(page):
+    counters = {"spec_accept_length": 2.5, "spec_accept_rate": 0.5, "spec_verify_ct": 40, "completion_tokens": 100}
+    page.show_counters(read_counters(json.dumps({"meta_info": counters})))
+    assert "is emitted / rounds, printed as 2.50" in page._head.text()
+    assert "is accepted / drafted, printed as .5" in page._head.text()
+
+
+def test_the_cut_is_read_in_tokens_not_in_steps_of_the_slider(page):
+    """Beside 'n = 249' stood 28, the number of the step."""
+    p, q = np.array([[0.5, 0.3, 0.2]]), np.array([[0.2, 0.5, 0.3]])
+    page.tabs.setCurrentWidget(page.addup)
+    page.addup.set_truncation(truncate(p, q, frequency_order(q[0])))
+    page.addup.choose(2)
+    assert page.addup.kept.text() == "n = 2"
+    assert not [w for w in page.addup.size.findChildren(QAbstractSpinBox) if w.isVisible()]

@@ -33,14 +33,8 @@ def session(new_session, target):
 
 
 @pytest.fixture
-def page(qtbot, session):
-    made = AcceptancePage(session)
-    qtbot.addWidget(made)
-    made.resize(1150, 600)
-    made.show()
-    qtbot.waitExposed(made)
-    yield made
-    assert made.shutdown()
+def page(shown_page, session):
+    return shown_page(AcceptancePage(session))
 
 
 @pytest.fixture

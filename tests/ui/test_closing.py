@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def busy(new_window, until, monkeypatch, tmp_path):
         monkeypatch.setattr("ui.exporting.metadata", lambda *_: {})
         window.session.next_round()
         until(lambda: window.session.rounds)
-        window._exporter.export(tmp_path / "x.csv", window.session)
+        window.files.exporter.export(tmp_path / "x.csv", window.session)
 
     def loading(window):
         monkeypatch.setattr("ui.session.load_job", loader({"slow": stub_pair}, 1000, 0.02))
@@ -75,12 +76,12 @@ def test_closing_ends_everything_soon(busy, tmp_path, name):
     assert [f.name for f in tmp_path.iterdir()] == (["x.csv"] if name == "exporting" else [])  # no half file
 
 
-@pytest.mark.parametrize("ask", ["open_pair", "edit_prompt", "export_csv"])
+@pytest.mark.parametrize("ask", ["open_pair", "edit_prompt", "files.export_csv", "files.open_trace"])
 def test_closing_rejects_what_is_being_asked(busy, ask):
     window = busy("drafting")
     before = window.session.prompt, window.session.pair
     QTimer.singleShot(50, window, window.close)
-    getattr(window, ask)()  # returns when the dialog is gone
+    attrgetter(ask)(window)()  # returns when the dialog is gone
     assert not window.isVisible()
     assert (window.session.prompt, window.session.pair) == before
 

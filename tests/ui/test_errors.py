@@ -146,10 +146,10 @@ def test_a_dismissed_error_can_be_told_again(hooked, qtbot):
 def test_a_file_that_cannot_be_written_is_a_notice(window, until, monkeypatch, tmp_path):
     window.session.next_round()
     until(lambda: len(window.session.rounds) == 1)
-    for name, ask in (("getSaveFileName", window.export_csv), ("getSaveFileName", window.save_picture)):
+    for ask in (window.files.export_csv, window.files.save_trace, window.save_picture):
         window.notice.hide()
         path = str(tmp_path / "no" / "such" / "x.csv")
-        monkeypatch.setattr(f"ui.main_window.QFileDialog.{name}", lambda *_, path=path: (path, ""))
+        monkeypatch.setattr("ui.main_window.QFileDialog.getSaveFileName", lambda *_, path=path: (path, ""))
         ask()
         assert window.notice.isVisible()
         assert path in window.notice.text()

@@ -16,24 +16,19 @@ from simulator.exactness.rules import CARDS
 from simulator.exactness.sequence import Divergence
 from simulator.records import RoundTrace
 from tests.conftest import pair, position_of
-from ui import lab_words, theme
+from ui import lab_words, sequence_words, theme
 from ui.lab_model import from_example, usable
 from ui.pages.exactness import ExactnessPage
 from ui.states import State
+from ui.widgets.digits import prob
 from ui.widgets.draw_row import DRAWS
 
 
 @pytest.fixture
-def page(qtbot, session):
+def page(shown_page, session):
     """The page on the crossing example, shown, not yet asked."""
     made = ExactnessPage(session)
-    qtbot.addWidget(made)
-    made.resize(1150, 600)
-    made.source.choose("crossing")
-    made.show()
-    qtbot.waitExposed(made)
-    yield made
-    assert made.shutdown()
+    return shown_page(made, before=lambda: made.source.choose("crossing"))
 
 
 @pytest.fixture
@@ -285,7 +280,7 @@ def test_a_position_of_the_run_is_folded_to_the_top_and_the_rest(lab, session):
     lab.source.top.setValue(4)
     assert len(lab.setup.pair.ids) == 5
     alpha = next(caption for caption in figures(lab) if caption.startswith("acceptance"))
-    assert "unfolded" in alpha
+    assert f"all tokens {prob(place.shape.overlap)}" in alpha
     assert law("exact", lab.setup.pair.p, lab.setup.pair.q).acceptance > place.shape.overlap
 
 
@@ -400,7 +395,7 @@ def test_texts_cannot_be_compared_without_a_pair(lab, session):
 
 
 def test_a_greedy_difference_is_called_a_tie_only_when_it_is_one():
-    tie, clear = (lab_words.greedy(Divergence(4, 3, 1, 2, m, 1e-6), str) for m in (1.5e-6, 0.5))
+    tie, clear = (sequence_words.greedy(Divergence(4, 3, 1, 2, m, 1e-6), str) for m in (1.5e-6, 0.5))
     assert "A tie" in tie.text
     assert tie.sign == "≈"
     assert "No tie" in clear.text
@@ -464,3 +459,74 @@ def test_the_page_is_on_the_rail_and_its_thread_ends_with_the_window(new_window,
     view.draw(1_000_000)
     window.close()
     assert window.ended
+
+
+@pytest.mark.parametrize("width", [1150, 1790])
+def test_labels_of_many_columns_stay_apart_and_the_rest_keeps_its_divisor(lab, session, qtbot, width):
+    """33 labels were cut to two letters each, and 'rest ÷5' to 'rest…', which hid that its bar is drawn smaller."""
+    lab.resize(width, 600)
+    lab.source.choose("position")
+    go_to(session, position_of(*pair(2048, 5), drafted=90, extra=200))
+    lab.source.top.setValue(32)
+    plot = lab.pair_plot
+    plot.redraw_now()
+    boxes = plot.axis._boxes()
+    for i, a in enumerate(boxes):
+        assert not any(a.intersects(b) for b in boxes[i + 1 :])
+    rest = plot.axis.labels[-1]
+    assert rest.text.startswith("rest ÷")
+    assert boxes[-1].width() >= theme.text_width(rest.text, QApplication.font().pointSizeF())
+    assert boxes[-1].right() <= plot.axis.width() + 12  # the plot's own margin
+
+
+# What is said
+
+
+def test_more_draws_do_not_keep_the_noise_of_fewer(lab, until):
+    """While a million was drawn the figures showed the noise of the single draw before: .994."""
+    draw(lab, until, 1)
+    assert lab.experiment.noise is not None
+    lab.draw(DRAWS[-1])
+    lab._show_numbers()
+    assert figures(lab)["noise, 99 % below"] == "–"
+    lab.draws.end.click()
+    assert lab.experiment.noise is not None
+
+
+@pytest.mark.parametrize(("example", "part"), [("equal", "Here p = q"), ("sure", "Here the residual is p itself")])
+def test_where_both_predictions_are_right_the_reason_is_the_true_one(example, part):
+    """With p on one token four drafts in ten are refused, and yet it said 'p = q: nothing is ever refused'."""
+    for answer in ("p", "residual"):
+        assert lab_words.explanation(from_example(example), answer).text.startswith(part)
+
+
+def test_a_folded_pair_says_where_the_rest_misleads(lab, session):
+    """Its rest is the largest 'token', so greedy drafts proposed it; equality seemed to keep half of the drafts."""
+    lab.source.choose("position")
+    flat = np.full(2048, 1 / 2048)
+    go_to(session, position_of(flat, flat, drafted=90, extra=200))
+    said = {}
+    for rule in CARDS:
+        lab.rule.choose(rule)
+        said[rule] = lab_words.conclusion(lab.setup)
+        known = any("all tokens" in caption for caption in figures(lab))
+        assert known == (CARDS[rule].acceptance == "Σ min(p, q)")
+    assert {rule for rule, text in said.items() if "Careful: here the rest" in text} == {"one-hot", "softmax", "argmax"}
+    assert {rule for rule, text in said.items() if "fewer are equal" in text} == {"equality", "equality-fresh"}
+    assert "rest" not in lab_words.conclusion(from_example("crossing").under("one-hot", None))
+
+
+def test_whole_texts_say_what_can_be_asked_before_it_is(lab):
+    assert "do 300 texts with drafts begin like 300 without" in lab.texts._test.text()
+
+
+@pytest.mark.parametrize("rule", ["exact", "softmax", "lenience"])
+def test_a_term_is_never_squeezed(lab, qtbot, rule):
+    """With a notice above the page the second lines of all four terms were cut in half."""
+    lab.rule.choose(rule)
+    for height in (600, 520, 400):
+        lab.resize(1150, height)
+        qtbot.wait(20)
+        assert [b.height() >= b.sizeHint().height() for b in lab.proof.buttons] == [True] * 4
+        assert lab.proof._end.height() >= lab.proof._end.heightForWidth(lab.proof._end.width())
+    assert 400 < lab.minimumSizeHint().height() <= 598  # a window of 1280 x 800 has this room

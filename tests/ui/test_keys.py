@@ -25,7 +25,7 @@ def window(new_window, until, monkeypatch):
     window.activateWindow()
     until(lambda: QApplication.activeWindow() is window)
     window.asked = []
-    for name, action in window._run_actions.items():
+    for name, action in window.menus.run.items():
         action.triggered.disconnect()
         action.triggered.connect(lambda _=False, name=name: window.asked.append(name))
     return window

@@ -414,7 +414,7 @@ def test_the_windows_keys_keep_working_on_the_race_page(new_window, qtbot, until
     qtbot.keyClick(window, Qt.Key.Key_F5)
     assert page.replay.playing
     asked = []
-    for name, action in window._run_actions.items():
+    for name, action in window.menus.run.items():
         action.triggered.disconnect()
         action.triggered.connect(lambda _=False, name=name: asked.append(name))
     for widget in (page.bar.measure_button, page.bar.play_button, page.bar.slider):
@@ -430,5 +430,5 @@ def test_the_windows_keys_keep_working_on_the_race_page(new_window, qtbot, until
     qtbot.keyClick(page.bar.slider, Qt.Key.Key_Right)
     assert page.replay.at > at
     assert asked == []
-    shortcuts = {action.shortcut().toString() for action in window._run_actions.values()}
+    shortcuts = {action.shortcut().toString() for action in window.menus.run.values()}
     assert not shortcuts & {MEASURE_KEYS, REPLAY_KEYS}

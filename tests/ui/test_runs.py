@@ -18,6 +18,7 @@ from tests.ui.stub import stub_pair
 from ui import theme
 from ui.pages.runs import RunsPage
 from ui.runs_model import COLUMNS, RunsModel
+from ui.runs_values import opening
 from ui.runs_words import compared, first_difference, headline
 from ui.states import State
 from ui.widgets.grid_dialog import GridDialog
@@ -299,3 +300,78 @@ def test_the_page_follows_the_theme(new_page, qapp):
         assert theme.LIGHT.muted in page.table.styleSheet()
     finally:
         theme.apply(qapp, "dark")
+
+
+# The table's room, and what playing with it broke
+
+
+def test_choosing_everything_leaves_two_runs_chosen(new_page, until):
+    """Ctrl + A ended with nothing chosen: each row that was let go called for the rest to be let go, too."""
+    page = new_page(pair=None)
+    page.desk._add(briefs())
+    until(lambda: settled(page))
+    page.table.expandAll()
+    page.table.selectAll()
+    assert len(page.table.selectionModel().selectedRows()) == 2
+    assert "First difference" in page.compare._head.text() or "prompts" in page.compare._head.text()
+
+
+def test_no_other_grid_is_opened_while_one_runs(new_page, until, tmp_path):
+    """The file was read, and then dropped without a word."""
+    finish(tmp_path / "other.jsonl")
+    page, told = new_page(), []
+    page._session.problem.connect(lambda sentence, details: told.append(sentence))
+    page.desk.start(GRID, tmp_path / "grid.jsonl")
+    page._try(lambda: page.desk.open(tmp_path / "other.jsonl"))
+    assert told == ["A grid is running: pause it before you open another one."]
+    until(lambda: not page.desk.running and settled(page))
+    assert page.desk.going.path.name == "grid.jsonl"
+
+
+def test_with_all_columns_and_open_rows_nothing_is_scrolled_to_sideways(new_page, until, qtbot):
+    page = new_page(pair=None)
+    many = replace(GRID, temperatures=(0.0, 1.0), sources=("model", "ngram"), ks=(0, 2, 4))
+    page.desk._add(briefs(many))
+    until(lambda: settled(page))
+    page.table.expandAll()
+    for width in (1150, 1790):
+        page.resize(width, 600)
+        qtbot.wait(20)
+        assert page.table.horizontalScrollBar().maximum() == 0
+        heads = [page.table._head_width(i) for i in range(len(COLUMNS)) if not page.table.isColumnHidden(i)]
+        shown = [page.table.columnWidth(i) for i in range(len(COLUMNS)) if not page.table.isColumnHidden(i)]
+        assert all(head <= room for head, room in zip(heads, shown, strict=True))
+
+
+def test_a_run_is_named_by_what_its_row_does_not_say(new_page, until):
+    """By prompt every run repeated the prompt of its row, and its seed was cut off."""
+    page = new_page(pair=None)
+    page.desk._add(briefs())
+    until(lambda: settled(page))
+    first = page.model.groups[1].runs[0].run
+    seed, prompt = f"seed {first.setting.seed}", opening(first.prompt.text)
+    named = {0: f"{seed} · {prompt}", 1: seed, 2: prompt}  # by nothing, prompt, seed
+    for by, name in named.items():
+        page.bar.by.setCurrentIndex(by)
+        until(lambda: settled(page))
+        assert page.model.index(0, 0, page.model.index(1, 0)).data() == name
+
+
+def test_rows_that_only_the_budget_tells_apart_say_it():
+    model = RunsModel()
+    model.add(briefs(replace(GRID, ks=(1,))))
+    assert model.index(0, 0).data() == "k = 1"
+    model.add(briefs(replace(GRID, ks=(1,), max_new_tokens=GRID.max_new_tokens + 1)))
+    names = {model.index(i, 0).data() for i in range(2)}
+    assert names == {f"k = 1 · {n} tokens" for n in (GRID.max_new_tokens, GRID.max_new_tokens + 1)}
+
+
+def test_a_text_shows_whole_lines_only(qtbot):
+    text = RunText()
+    qtbot.addWidget(text)
+    text.resize(300, 90)
+    text.show()
+    text.set_run(["word\n"] * 40, ["accepted"] * 40)
+    boxes = [box for box, _ in text._visible()]
+    assert len(boxes) >= 2
+    assert max(box.bottom() for box in boxes) <= text.viewport().height()

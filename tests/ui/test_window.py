@@ -11,7 +11,8 @@ from simulator.metrics import from_rounds
 from simulator.records import Kind, Sampling, Verdict
 from tests.ui.stub import _row, stub_pair
 from ui import theme
-from ui.main_window import LATER, TITLES, MainWindow, scrolled
+from ui.main_window import MainWindow
+from ui.page_stack import LATER, TITLES, scrolled
 from ui.session import State
 from ui.widgets.digits import prob
 from ui.widgets.origin import Origin
@@ -129,7 +130,7 @@ def test_the_run_is_exported_from_the_menu(ran, until, monkeypatch, tmp_path):
     monkeypatch.setattr("simulator.commands.content_hash", lambda path: "0" * 64)
     window, path = ran(), tmp_path / "rounds.csv"
     monkeypatch.setattr("ui.main_window.QFileDialog.getSaveFileName", lambda *_: (str(path), ""))
-    window._export.trigger()
+    window.menus.export.trigger()
     until(window.notice.isVisible)
     assert str(path) in window.notice.text()
     rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
@@ -140,13 +141,13 @@ def test_the_run_is_exported_from_the_menu(ran, until, monkeypatch, tmp_path):
 
 def test_nothing_is_exported_without_a_run_or_a_name(new_window, monkeypatch, tmp_path):
     window = new_window()
-    assert not window._export.isEnabled()
+    assert not window.menus.export.isEnabled()
     monkeypatch.setattr("ui.main_window.QFileDialog.getSaveFileName", lambda *_: ("", ""))
-    window.export_csv()
+    window.files.export_csv()
     window.save_picture()
     assert not window.notice.isVisible()
     monkeypatch.setattr("ui.main_window.QFileDialog.getSaveFileName", lambda *_: (str(tmp_path / "x.csv"), ""))
-    window.export_csv()
+    window.files.export_csv()
     assert window.notice.text() == "There is no run to export yet: step at least once."
     assert list(tmp_path.iterdir()) == []
 
@@ -203,7 +204,7 @@ def test_a_page_asked_for_at_once_is_there(new_session, qtbot):
     qtbot.addWidget(window)
     window.show_page("Cost")
     assert window.pages.currentWidget().widget().title == "Cost"
-    assert window._rail_buttons.checkedButton().text() == "Cost"
+    assert window.pages.buttons.checkedButton().text() == "Cost"
     assert window.pages.count() == 2  # and the others wait
     window.close()
 
@@ -214,7 +215,7 @@ def test_no_page_is_built_beside_a_load(new_session, qtbot, until):
     qtbot.addWidget(window)
     window.session.state = State.LOADING
     window.show()
-    window._add_next_page()
+    window.pages.build_next()
     assert window.pages.count() == 1
     window.session.state = State.READY
     until(lambda: window.pages.count() == len(TITLES))
@@ -228,7 +229,7 @@ def test_a_run_that_ends_before_its_page_is_built_is_among_the_runs(new_session,
         window.session.set_speed(0)
         window.session.play(True)
         until(lambda: window.session.state is State.FINISHED)
-        assert len(window._view("Runs").desk.runs) == ended
+        assert len(window.pages.view("Runs").desk.runs) == ended
         window.session.configure(seed=ended)
     window.close()
 

@@ -137,7 +137,7 @@ def test_a_click_shows_p_and_q_of_that_token_without_a_progress_panel(read, unti
     until(lambda: page.look_plot.position is not None)
     assert page.look_plot.position.shape.p_max == pytest.approx(float(page.analysis.p_max[4]), abs=1e-6)
     page.look_plot.redraw_now()
-    assert "The text has" in page.look_plot.caption
+    assert "The text has '" in page.look_plot.caption, "a comma was lost among the words"
     assert [p for p in told if p is not None] == []
 
 
@@ -365,3 +365,59 @@ def test_a_long_text_is_filled_in_without_holding_the_window_up(read):
         page.refresh()
         costs.append(time.thread_time() - start)
     assert min(costs) < 0.1
+
+
+# Looks
+
+
+def test_at_the_smallest_usual_window_every_part_has_the_height_it_needs(read, until, qtbot):
+    """A part that wraps was given what it would like; the plots below and above it paid, and token labels were cut."""
+    page = read()
+    page.resize(1151, 598)  # what a window of 1280 x 800 leaves
+    page.choose(12)
+    until(lambda: page._look is not None)
+    page.refresh()
+    qtbot.wait(50)
+    parts = (page.top_plot, page.mass_plot, page.entropy_plot, page.text.heat, page.look_plot, page.sources_plot)
+    for part in parts:
+        assert part.height() >= part.minimumHeight(), type(part).__name__
+        assert page.rect().contains(part.mapTo(page, part.rect().bottomRight())), type(part).__name__
+    for plot in (page.look_plot, page.sources_plot):
+        plot.redraw_now()
+        assert plot._key_fits
+        assert plot.plotItem.vb.height() > 60
+    axis = page.look_plot.axis
+    bottom = max(box.bottom() for box in axis._boxes())
+    assert axis.mapToScene(0, bottom).y() <= page.look_plot.height()
+
+
+def test_costs_alone_draw_only_the_decision_anew(read, qtbot):
+    """Each touch of a cost painted three plots, the text and p and q again: 15 ms instead of 7."""
+    page = read()
+    qtbot.wait(50)
+    drawn = []
+    for name in ("top_plot", "mass_plot", "entropy_plot", "look_plot", "sources_plot"):
+        plot = getattr(page, name)
+        plot.draw = lambda draw=plot.draw, name=name: (drawn.append(name), draw())
+    page.costs.sliders["c"].setValue(0.4)
+    page.refresh()
+    qtbot.waitUntil(lambda: "sources_plot" in drawn)
+    qtbot.wait(50)
+    assert set(drawn) == {"sources_plot"}
+
+
+def test_a_file_with_nothing_that_drafts_says_so_in_place_of_the_sources(read, tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, probs=np.full((8, 40), 1 / 40))
+    page = read(subject=Subject("a.npz", rows=path))
+    assert "No draft source is known here" in page.sources_plot.message
+    tags = [tag.text for tag in page.mass_plot.tags.tags]
+    assert tags == [".03", ".05", ".12", ".25", "1"]  # short enough to stand side by side
+
+
+def test_the_key_of_a_long_text_leaves_room_for_its_place(read, monkeypatch):
+    """It broke into three lines and took a third of the text's height."""
+    monkeypatch.setattr(text_part, "PART", 20)
+    page = read()
+    assert not page.text.place.isHidden()
+    assert page.text.legend.accessibleName() == "0, 1"

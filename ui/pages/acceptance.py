@@ -7,7 +7,6 @@ Counting, laws and jobs are in `simulator`, the sentences in `ui.acceptance_word
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -16,16 +15,15 @@ from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 from simulator.acceptance.beyond import Evidence, of_acceptance, of_published
 from simulator.acceptance.body import Acceptance, of_runs
 from simulator.acceptance.correlation import FIT_K, control
-from simulator.acceptance.jobs import ControlAnswer, Opened, control_job, open_job, support_job
+from simulator.acceptance.jobs import ControlAnswer, control_job, support_job
 from simulator.acceptance.published import Published
 from simulator.acceptance.truncated import Truncation
-from simulator.loading import Progress
 from ui import acceptance_words as words
 from ui import theme
-from ui.asker import Asker
 from ui.session import Session
 from ui.states import CAN_RUN
 from ui.widgets.addup_panel import AddUpPanel
+from ui.widgets.arranging import row
 from ui.widgets.beyond_panel import BeyondPanel
 from ui.widgets.counts_source import CountsSource
 from ui.widgets.published_panel import PublishedPanel
@@ -33,7 +31,6 @@ from ui.widgets.rates_panel import RatesPanel
 
 TEXT_MS = 250  # figures change at most four times a second
 SHARE = 20  # counting may take a twentieth of the time, however long the run
-CLOSE_S = 2.0  # how long closing waits for a file to be read
 
 
 class AcceptancePage(QWidget):
@@ -50,7 +47,6 @@ class AcceptancePage(QWidget):
         self._evidence: Evidence | None = None  # of what is shown
         self._published: Evidence | None = None  # of a published row, in its place beyond the rates
         self._dirty = True
-        self.asker = Asker(self)
         self.rates, self.beyond = RatesPanel(), BeyondPanel()
         self.addup, self.published = AddUpPanel(), PublishedPanel()
         self._build()
@@ -65,12 +61,6 @@ class AcceptancePage(QWidget):
     def show_run(self) -> None:
         """Go back to the run of this window."""
         self._take(None)
-
-    def open_files(self, paths: list[Path]) -> None:
-        """Read traces and CSVs in the background, and show them together."""
-        if paths:
-            self.asker.ask(open_job(paths))
-            self._show_source()
 
     def show_counters(self, a: Acceptance) -> None:
         """Show what was pasted, by its engine's names."""
@@ -94,11 +84,11 @@ class AcceptancePage(QWidget):
         """Hold a published draft's positions against the laws."""
         self._published = of_published(row)
         self.tabs.setCurrentWidget(self.beyond)
-        self._show_evidence()
+        self._show_tab()
 
     def shutdown(self) -> bool:
         """Stop reading files; return whether the thread ended in time."""
-        return self.asker.close(CLOSE_S)
+        return self.source.close_thread()
 
     # --- showing ---
 
@@ -109,10 +99,10 @@ class AcceptancePage(QWidget):
             return
         self._dirty = False
         start = time.monotonic()
-        run = self._session.run
+        s, run = self._session, self._session.run
         self._shown = self._other
         if self._other is None and run is not None and any(r.emitted for r in run.rounds):
-            self._shown = of_runs(self.tr("this run"), [run])
+            self._shown = of_runs(s.opened.name if s.opened is not None else self.tr("this run"), [run])
         self._evidence = of_acceptance(self._shown) if self._shown is not None else None
         self._show_tab()
         self._show_session()
@@ -134,15 +124,16 @@ class AcceptancePage(QWidget):
         self.refresh()
 
     def _show_source(self) -> None:
-        shown = self._published or self._shown
-        text = "" if shown is None else self.tr("Shown: {source}").format(source=shown.source)
-        self.source.shown.setText(self.tr("Reading …") if self.asker.busy else text)
-        self.source.run.setEnabled(self._other is not None or self._published is not None)
+        shown, other = self._published or self._shown, self._published or self._other
+        self.source.set_shown("" if shown is None else shown.source, other is not None)
 
     def _show_rates(self) -> None:
-        a = self._shown
-        self._head.setText(words.headline(a, self.rates.engine))
-        if self.tabs.currentWidget() is self.rates:
+        a, tab = self._shown, self.tabs.currentWidget()
+        if self._published is not None and tab in (self.beyond, self.addup):
+            self._head.setText(words.reported(self._published))
+        else:
+            self._head.setText(words.headline(a, self.rates.engine, self._session.pair is not None))
+        if tab is self.rates:
             self.rates.set_acceptance(a, self._evidence)
 
     def _show_evidence(self) -> None:
@@ -165,7 +156,11 @@ class AcceptancePage(QWidget):
             if s.pair is None or s.pair.draft is not None
             else self.tr("This pair has no draft model, so there is no q to cut.")
         )
-        why = why or (self.tr("Step the run first: its text is what both models read.") if not s.rounds else "")
+        no_text = self.tr("Step the run first: its text is what both models read.")
+        no_pair = self.tr("Open a pair and step its run first: its text is what both models read.")
+        if s.foreign and s.pair is not None:
+            why = why or self.tr("The run on screen was made by other models than the loaded pair.")
+        why = why or (no_pair if s.pair is None else "" if s.rounds else no_text)
         self.addup.set_allowed(can and not why, why)
 
     # --- answers ---
@@ -175,18 +170,6 @@ class AcceptancePage(QWidget):
             self.beyond.set_control(answer.control, True)
         elif isinstance(answer, Truncation):
             self.addup.set_truncation(answer)
-
-    def _read(self, answers: list[object]) -> None:
-        for answer in answers:
-            if isinstance(answer, Opened):
-                self._take(answer.whole)
-            elif isinstance(answer, Progress):
-                self.source.shown.setText(answer.text)
-
-    def _read_ended(self, error: str, details: str) -> None:
-        self._show_source()
-        if error:
-            self._session.problem.emit(error, details)
 
     # --- building ---
 
@@ -206,7 +189,9 @@ class AcceptancePage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.SPACE)
-        for part in (about, self._head, self.source):
+        engine = QLabel(self.tr("My engine or paper"))
+        engine.setProperty("muted", True)
+        for part in (about, self._head, row((self.source, 1), engine, self.rates.engines)):
             layout.addWidget(part)
         layout.addWidget(self.tabs, 1)
 
@@ -216,11 +201,10 @@ class AcceptancePage(QWidget):
             signal.connect(self._soon)
         s.run_cleared.connect(self._run_changed)
         self.source.run_wanted.connect(self.show_run)
-        self.source.files_chosen.connect(self.open_files)
+        self.source.opened.connect(self._take)
+        self.source.failed.connect(s.problem)
         self.source.counters_pasted.connect(self.show_counters)
         s.answered.connect(self._answered)
-        self.asker.answered.connect(self._read)
-        self.asker.ended.connect(self._read_ended)
         self.rates.engine_changed.connect(self._show_rates)
         self.tabs.currentChanged.connect(self._show_tab)
         self.beyond.control_wanted.connect(self.run_control)

@@ -15,6 +15,7 @@ from simulator.exactness.sequence import Divergence, Sequences
 from ui import lab_model, lab_words, theme
 from ui.lab_experiment import Experiment
 from ui.lab_figures import lab_figures
+from ui.lab_headline import headline
 from ui.lab_model import HAND, POSITION, RANDOM, SAME, Setup
 from ui.plots.emitted_plot import Emitted, EmittedPlot
 from ui.plots.pair_plot import PairPlot
@@ -23,6 +24,7 @@ from ui.states import CAN_RUN
 from ui.widgets.arranging import column, halves, panel
 from ui.widgets.draw_row import DrawRow
 from ui.widgets.figures import Figures
+from ui.widgets.fitting import FittingColumn
 from ui.widgets.predict_panel import PredictPanel
 from ui.widgets.proof_panel import ProofPanel
 from ui.widgets.rule_panel import RulePanel
@@ -106,13 +108,8 @@ class ExactnessPage(QWidget):
         return setup.under(self.rule.rule, self.rule.parameter)
 
     def _position_setup(self) -> Setup | None:
-        s = self._session
-        cursor, trace = s.playback.cursor, s.playback.round
-        place = lab_model.usable(trace, cursor.position)
-        if place is None:
-            return None
-        label = s.pair.texts.label if s.pair is not None else str
-        return lab_model.from_position(place, cursor.round, int(self.source.top.value()), label)
+        s, m = self._session, int(self.source.top.value())
+        return lab_model.from_run(s.playback.round, s.playback.cursor, m, s.texts.label)
 
     def _session_moved(self) -> None:
         """Follow the run where the pair is taken from it; hidden, only remember that something is due."""
@@ -135,7 +132,7 @@ class ExactnessPage(QWidget):
 
     def _show_session(self) -> None:
         s = self._session
-        self.texts.set_allowed(s.state in CAN_RUN and not s.obstacle)
+        self.texts.set_allowed(s.state in CAN_RUN and s.pair is not None and not s.obstacle)
         if s.pair is not None:
             self.texts.set_label(s.pair.texts.label)
 
@@ -156,7 +153,7 @@ class ExactnessPage(QWidget):
     def _show_proof(self) -> None:
         """Write the account of the chosen outcome, and keep its light on the picture."""
         s, token = self.setup, self.pair_plot.chosen
-        head = self.tr("How {t} comes out under this rule. Click a term to see it in the picture.")
+        head = self.tr("How {t} comes out: click a term to see it in the picture.")
         head = head.format(t=lab_words.name(s, token))
         self.proof.set_proof(head, lab_words.terms(s, token), lab_words.conclusion(s))
         self._spotlight(self.proof.chosen)
@@ -179,33 +176,11 @@ class ExactnessPage(QWidget):
         """Bring sentences, figures and buttons up to date."""
         e = self.experiment
         self.stack.setCurrentIndex(int(self._answer is not None))
-        sentence = self._headline()
+        sentence = headline(e, self.setup, self._answer, self._explaining, self.source.source == POSITION)
         self._head.setText(f"{sentence.sign} {sentence.text}".strip())
         self._colour = sentence.colour
         self._dress()
         self.figures.set_figures(lab_figures(e, self.setup, self._session.config.k))
-
-    def _headline(self) -> lab_words.Sentence:
-        e, s, n = self.experiment, self.setup, self.experiment.tally.draws
-        if self._answer is None:
-            return lab_words.Sentence(
-                self._no_position() + self.tr("Here is {where}: what do you expect to come out?").format(where=s.where)
-            )
-        if self._explaining:
-            return lab_words.explanation(s, self._answer)
-        if e.running:
-            return lab_words.Sentence(self.tr("Drawing: {n} of {all}.").format(n=f"{n:,}", all=f"{e.wanted:,}"))
-        if not n:
-            text = self.tr("Draw by '{rule}' on {where}: do the bars fill up to the ticks?")
-            return lab_words.Sentence(self._no_position() + text.format(rule=s.card.title, where=s.where))
-        if e.before is not None and n - e.before.draws == 1:
-            return lab_words.Sentence(lab_words.one_draw(s, e.before, e.tally))
-        return lab_words.verdict(s, e.check, e.noise, n)
-
-    def _no_position(self) -> str:
-        """Return why an example stands in for the position, if it does."""
-        stands_in = self.source.source == POSITION and self.setup.place is None
-        return self.tr("No drafted position to show yet. ") if stands_in else ""
 
     # --- building ---
 
@@ -220,7 +195,7 @@ class ExactnessPage(QWidget):
         self.views.addTab(panel(self.proof), self.tr("One token"))
         self.views.addTab(panel(self.texts), self.tr("Whole texts"))
         self.stack.addWidget(panel(self.predict))
-        self.stack.addWidget(column(panel(self.rule), panel(self.figures), (self.views, 1)))
+        self.stack.addWidget(FittingColumn(panel(self.rule), panel(self.figures), (self.views, 1)))
         left = column(about, self._head, self.source, (self.pair_plot, 1), self.draws, (self.emitted_plot, 1))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -9,38 +9,24 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, QTimer
-from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFileDialog,
-    QFrame,
-    QHeaderView,
-    QLabel,
-    QSizePolicy,
-    QSplitter,
-    QTreeView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtWidgets import QFileDialog, QLabel, QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from simulator.errors import UserError
 from simulator.grids.brief import Brief
 from ui import runs_words, theme
 from ui.runs_desk import RunsDesk
-from ui.runs_model import COLUMNS, SETTINGS, RunNode, RunsModel
+from ui.runs_model import RunsModel
 from ui.session import Session
 from ui.widgets.arranging import panel
 from ui.widgets.compare_panel import ComparePanel
 from ui.widgets.grid_dialog import SUFFIX, GridDialog
 from ui.widgets.runs_bar import RunsBar
+from ui.widgets.runs_table import RunsTable
 
 REFRESH_MS = 250  # figures change at most four times a second
 CHUNK, CHUNK_MS = 40, 16  # runs taken into the table at once, some milliseconds of work, and how often
-MOST_CHOSEN = 2
-LEAST_NAME = 120  # px of a row's name
 LEAST = 320  # px of table and texts; with less the page scrolls
-PADDING = 5  # px left and right of a cell
 
 
 class RunsPage(QWidget):
@@ -53,15 +39,13 @@ class RunsPage(QWidget):
         self._session = session
         self._waiting: deque[Brief] = deque()
         self.desk, self.model = RunsDesk(session, self), RunsModel(self)
-        self.bar, self.table, self.compare = RunsBar(), QTreeView(), ComparePanel()
+        self.bar, self.table, self.compare = RunsBar(), RunsTable(self.model), ComparePanel()
         self._build()
         self._dress()
         self._chunks = QTimer(self, interval=CHUNK_MS)
         self._chunks.timeout.connect(self._take_chunk)
         self._refresh_timer = QTimer(self, interval=REFRESH_MS, singleShot=True)
         self._refresh_timer.timeout.connect(self.refresh)
-        self._names_timer = QTimer(self, interval=0, singleShot=True)  # once the layout is done
-        self._names_timer.timeout.connect(self._fit_names)
         self._connect()
         self.refresh()
         self._show_desk()
@@ -78,18 +62,11 @@ class RunsPage(QWidget):
 
     def choose(self, *runs: Brief) -> None:
         """Choose these runs in the table, with their rows open."""
-        selection, flag = self.table.selectionModel(), QItemSelectionModel.SelectionFlag
-        selection.clearSelection()
-        for row, group in enumerate(self.model.groups):
-            parent = self.model.index(row, 0)
-            for i, node in enumerate(group.runs):
-                if node.run in runs:
-                    self.table.expand(parent)
-                    selection.select(self.model.index(i, 0, parent), flag.Select | flag.Rows)
+        self.table.choose(runs)
 
     def shutdown(self) -> bool:
         """Stop, and wait for the thread that reads and writes; return whether it ended in time."""
-        for timer in (self._chunks, self._refresh_timer, self._names_timer):
+        for timer in (self._chunks, self._refresh_timer, self.table):
             timer.stop()
         return self.desk.close()
 
@@ -123,20 +100,11 @@ class RunsPage(QWidget):
     def refresh(self) -> None:
         """Bring figures and sentences up to date."""
         self.model.refresh()
-        for name in SETTINGS:
-            self.table.setColumnHidden(COLUMNS.index(name), len(self.model.values(name)) < 2)
+        self.table.refresh()
         self._head.setText(runs_words.headline(self.model, self._session.pair is not None))
         shared = runs_words.common(self.model)
         self._shared.setText(self.tr("All rows: {s}").format(s=shared))
         self._shared.setVisible(bool(shared))
-        self._fit_names()
-
-    def _fit_names(self) -> None:
-        """Give the rows' names the width that the figures leave them, so that the table does not scroll sideways."""
-        table, header = self.table, self.table.header()
-        others = sum(header.sectionSize(i) for i in range(1, len(COLUMNS)) if not header.isSectionHidden(i))
-        wish = max(table.sizeHintForColumn(0), header.sectionSizeHint(0))
-        table.setColumnWidth(0, max(LEAST_NAME, min(wish, table.viewport().width() - others)))
 
     def _take_runs(self, runs: list[Brief]) -> None:
         self._waiting.extend(runs)
@@ -168,15 +136,6 @@ class RunsPage(QWidget):
         self._note.setText(sentence)
         self._note.setVisible(bool(sentence))
 
-    def _show_chosen(self) -> None:
-        """Lay the chosen runs side by side; of more than two the last two stay chosen."""
-        selection, flag = self.table.selectionModel(), QItemSelectionModel.SelectionFlag
-        chosen = selection.selectedRows()
-        for index in chosen[:-MOST_CHOSEN]:
-            selection.select(index, flag.Deselect | flag.Rows)
-        nodes = (index.internalPointer() for index in chosen[-MOST_CHOSEN:])
-        self.compare.set_runs([node.run for node in nodes if isinstance(node, RunNode)])
-
     # --- building ---
 
     def _build(self) -> None:
@@ -186,16 +145,6 @@ class RunsPage(QWidget):
         for label in (about, self._shared, self._note):
             label.setProperty("muted", True)
         self._note.hide()
-        self.table.setModel(self.model)
-        self.table.setSortingEnabled(True)
-        self.table.sortByColumn(0, Qt.SortOrder.AscendingOrder)
-        self.table.setUniformRowHeights(True)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.table.setFrameShape(QFrame.Shape.NoFrame)
-        self.table.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        self.table.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        self.table.header().setStretchLastSection(False)
-        self.table.header().setResizeContentsPrecision(200)
         splitter = QSplitter(Qt.Orientation.Vertical)
         for part in (self.table, self.compare):
             splitter.addWidget(panel(part))
@@ -220,18 +169,7 @@ class RunsPage(QWidget):
         self.bar.open.connect(self._ask_open)
         self.bar.export.connect(self._ask_export)
         self.bar.by_changed.connect(self._regroup)
-        self.table.expanded.connect(lambda _: self._names_timer.start())
-        self.table.selectionModel().selectionChanged.connect(lambda *_: self._show_chosen())
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Fit the table's first column to the width that it has on screen."""
-        super().showEvent(event)
-        self._names_timer.start()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Fit the table's first column to the new width."""
-        super().resizeEvent(event)
-        self._names_timer.start()
+        self.table.runs_chosen.connect(self.compare.set_runs)
 
     def changeEvent(self, event: QEvent) -> None:
         """Follow a change of theme or of the text's size."""
@@ -241,15 +179,6 @@ class RunsPage(QWidget):
 
     def _dress(self) -> None:
         theme.set_face(self._head, theme.HEADLINE, bold=True)
-        c = theme.current()
-        sheet = (
-            f"QTreeView::item {{ padding: 2px {PADDING}px; }}"
-            f"QTreeView::item:selected {{ background: {c.accent}; color: {c.on_accent}; }}"
-            f"QHeaderView::section {{ background: {c.raised}; color: {c.muted}; border: none;"
-            f" padding: 4px {PADDING}px; }}"
-        )
-        if self.table.styleSheet() != sheet:
-            self.table.setStyleSheet(sheet)
 
 
 def _free_path() -> Path:

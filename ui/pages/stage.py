@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 
 from simulator.metrics import DEFINITIONS
 from simulator.records import StopReason
-from ui import theme
+from ui import opened_words, theme
 from ui.pages.theory_panel import TheoryPanel
 from ui.plots.pq_plot import PQPlot
 from ui.plots.residual_plot import ResidualPlot
@@ -85,6 +85,8 @@ class StagePage(QWidget):
             signal.connect(self._numbers_soon)
         s.sweep_changed.connect(self._refresh_sweep)
         s.pair_changed.connect(self._refresh_sweep)
+        s.opened_changed.connect(self._refresh_sweep)
+        s.opened_changed.connect(self._refresh_cursor)
         self.cards.position_chosen.connect(s.choose)
         self.theory.measure_requested.connect(s.measure)
 
@@ -102,8 +104,7 @@ class StagePage(QWidget):
         self._numbers_soon()
 
     def _label(self, token: int) -> str:
-        pair = self._session.pair
-        return pair.texts.label(token) if pair else str(token)
+        return self._session.texts.label(token)
 
     def _headline(self) -> str:
         s = self._session
@@ -126,6 +127,8 @@ class StagePage(QWidget):
         finished = self._session.finished
         if finished is None or not self._session.playback.at_end:
             return ""
+        if self._session.opened is not None and (told := opened_words.ending(self._session)):
+            return f" {told}"
         return " " + {
             StopReason.BUDGET: self.tr("The run ends here: it has all the tokens asked for."),
             StopReason.END_TOKEN: self.tr("The run ends here: the text has ended."),
@@ -139,8 +142,13 @@ class StagePage(QWidget):
     def _refresh_numbers(self) -> None:
         s = self._session
         shown = s.rounds[: s.playback.complete_rounds]
-        n = stage_numbers(shown, s.config.k, s.sweep)
+        n = stage_numbers(shown, s.started.config.k if s.started else s.config.k, s.run_sweep)
         hint = self.tr("Press Measure to time this on your machine.")
+        speeds, tip = self.tr("tokens/s with / without"), self.tr("Decoding only, prefill not counted.")
+        both = f"{_number(n.with_speculation, 0)} / {_number(n.without, 0)}"
+        if s.opened is not None and s.run_sweep is None:
+            both, speeds = _number(n.with_speculation, 0), opened_words.speed_caption(s)
+            tip = self.tr("By the times in the file, those of the machine that made it; prefill not counted.")
         self.figures.set_figures([
             Figure(_number(n.tokens_per_round), self.tr("tokens/round"), DEFINITIONS["acceptance_length"], "text"),
             Figure(_number(n.alpha), self.tr("alpha, Σ\u00a0min(p,\u00a0q)"), DEFINITIONS["alpha"], "both"),
@@ -150,14 +158,13 @@ class StagePage(QWidget):
                    "this k over plain decoding, median of the repeats.") if n.speed_measured else hint, "extra"),
             Figure(_number(n.speed_predicted, unit="×"), self.tr("predicted speedup"), self.tr("(1 - alpha^(k+1)) / "
                    "((1 - alpha)(1 + k (c + c_verify) + fixed)) with the measured costs.") if n.c else hint, "missed"),
-            Figure(f"{_number(n.with_speculation, 0)} / {_number(n.without, 0)}", self.tr("tokens/s with / without"),
-                   self.tr("Decoding only, prefill not counted.") if n.without else hint, "text"),
+            Figure(both, speeds, tip if n.without or s.opened else hint, "text"),
         ])  # fmt: skip
         alpha = n.alpha
         self.theory.set_run_alpha(alpha)
 
     def _refresh_sweep(self) -> None:
-        self.theory.set_sweep(self._session.sweep)
+        self.theory.set_sweep(self._session.run_sweep)
         self._refresh_numbers()
 
 

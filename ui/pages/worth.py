@@ -28,7 +28,7 @@ from ui.widgets.text_part import TextPart
 from ui.worth_model import Findings
 
 TEXT_MS = 250  # numbers change at most four times a second
-HEIGHTS = {"plots": 170, "heat": 96, "look": 170, "sources": 200}  # px at the usual size of the text
+HEIGHTS = {"plots": 162, "heat": 94, "look": 200, "sources": 200}  # px at the usual size of the text
 
 
 class WorthPage(QWidget):
@@ -44,9 +44,12 @@ class WorthPage(QWidget):
         self.analysis: Analysis | None = None
         self._found: Findings | None = None
         self._look: Look | None = None
+        self._fresh = True  # whether another analysis is to be drawn than the one on screen
         self._colour = "text"
         self.subjects, self.costs = SubjectRow(), CostPanel()
-        self.top_plot, self.mass_plot, self.entropy_plot = HistogramPlot(), MassPlot(), HistogramPlot()
+        self.top_plot = HistogramPlot(self.tr("How sure the target is: its largest p at each token."))
+        self.entropy_plot = HistogramPlot(self.tr("How flat p is: its entropy at each token."))
+        self.mass_plot = MassPlot()
         self.sources_plot, self.look_plot, self.text = SourcesPlot(), LookPlot(), TextPart()
         self._build()
         self._dress()
@@ -89,7 +92,7 @@ class WorthPage(QWidget):
                 self._subject, self._asked, self._look = self._asked, None, None
                 self.analysis = answer
                 self.text.set_analysis(answer, self._label, self._has_texts(), other=True)
-            self.analysis, self._found = answer, None
+            self.analysis, self._found, self._fresh = answer, None, True
             self._soon()
 
     def _forget(self) -> None:
@@ -97,13 +100,14 @@ class WorthPage(QWidget):
         if self._subject is not None and self._subject.rows is None:
             self._subject, self.analysis, self._found, self._look = None, None, None, None
             self.text.show_from(0)
+        self._fresh = True
         self._show_state()
         self._soon()
 
     def _show_state(self) -> None:
         s = self._session
         ready = s.pair is not None and s.state in CAN_RUN
-        self.subjects.set_allowed(ready, bool(s.rounds), self._subject is not None)
+        self.subjects.set_allowed(ready, bool(s.rounds) and not s.foreign, self._subject is not None)
         self.costs.measure.setEnabled(ready and not s.obstacle)
         self._soon()
 
@@ -117,14 +121,16 @@ class WorthPage(QWidget):
             self._timer.start()
 
     def refresh(self) -> None:
-        """Show everything anew."""
+        """Show what has changed: costs move the decision only, another analysis everything."""
         a = self.analysis
         if a is not None and self._found is None:
             self._found = worth_model.findings(a)
-        self._show_plots()
         self._show_decision()
-        self._show_text()
-        self._show_look()
+        if self._fresh:
+            self._fresh = False
+            self._show_plots()
+            self._show_text()
+            self._show_look()
 
     def _show_plots(self) -> None:
         a, found = self.analysis, self._found
@@ -141,15 +147,14 @@ class WorthPage(QWidget):
         """Bring verdict, sources, figures and sentences up to date; the costs may have changed alone."""
         a, found = self.analysis, self._found
         if a is None or found is None:
-            self._say(Sentence(self._invitation()), self.tr("Every figure holds on the text that is read."), "", "")
-            self.sources_plot.set_sources(())
+            invitation = worth_words.invitation(self._session.pair is not None, bool(self._session.rounds))
+            self._say(invitation, self.tr("Every figure holds on the text that is read."), "", "")
+            self.sources_plot.set_sources((), self.tr("The draft sources are compared here."))
             return
         outlooks = worth_model.outlooks(found, self.costs.costs)
-        self.sources_plot.set_sources(worth_figures.columns(found, outlooks))
+        self.sources_plot.set_sources(worth_figures.columns(found, outlooks), worth_words.no_source())
         verdicts = [worth_words.verdict(name, o) for name, o in outlooks.items()] + worth_words.silent(a, found)
-        about = worth_words.about(a)
-        if a.sampling != self._session.config.sampling:
-            about += self.tr(" The toolbar has other settings now: press Again.")
+        about = worth_words.about(a, self._session.config.sampling)
         flat = worth_words.flatness(a, found, self.costs.costs(worth_model.DETERMINISTIC[0]))
         head = worth_words.headline(outlooks, self.costs.measured)
         self._say(head, about, "\n".join(verdicts), flat)
@@ -162,14 +167,6 @@ class WorthPage(QWidget):
         if head.colour != self._colour:
             self._colour = head.colour
             self._dress()
-
-    def _invitation(self) -> str:
-        s = self._session
-        if s.pair is None:
-            return self.tr("No models are loaded. Open a pair to begin.")
-        if not s.rounds:
-            return self.tr("Choose a text to read, or play a run first and read that.")
-        return self.tr("Read this run's text, or another one, to see what drafting could gain on it.")
 
     def _show_text(self) -> None:
         self.text.set_analysis(self.analysis, self._label, self._has_texts())
@@ -189,9 +186,10 @@ class WorthPage(QWidget):
     # --- building ---
 
     def _build(self) -> None:
-        about = QLabel(self.tr("Does drafting pay on a text like this? Each of its tokens is predicted from those "
-                               "before it: figures on this text, not on the text the pair would write."),
-                       wordWrap=True)  # fmt: skip
+        question = self.tr("Does drafting pay on a text like this? Figures on this text, not on the text the pair "
+                           "would write.")  # fmt: skip
+        about = QLabel(question, wordWrap=True)
+        about.setToolTip(self.tr("Each token of the text is predicted from those before it."))
         self._head, self._conditions, self._verdicts, self._flat = (QLabel(wordWrap=True) for _ in range(4))
         for label in (about, self._conditions, self._flat):
             label.setProperty("muted", True)
@@ -235,6 +233,7 @@ class WorthPage(QWidget):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange) and hasattr(self, "_timer"):
             self._dress()
+            self._fresh = True  # the key to the tint has the theme's colours
             self._soon()
 
     def _dress(self) -> None:

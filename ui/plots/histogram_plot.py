@@ -55,9 +55,10 @@ class Histogram:
 class HistogramPlot(Plot):
     """Bars of the share of positions over a value's range."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, missing: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setMinimumSize(*NARROWEST)
+        self.missing = missing  # said in place of a histogram
         self.shown: Histogram | None = None
         self.bars = Bars()
         self.lines = [pg.PlotCurveItem(), pg.PlotCurveItem()]  # solid, dashed
@@ -86,7 +87,7 @@ class HistogramPlot(Plot):
         """Bring bars, lines, ticks and key up to date."""
         s = self.shown
         if s is None:
-            self.set_message(self.tr("Nothing analysed yet."))
+            self.set_message(self.missing)
             return
         entries = [Entry(line.text, pen=self._pens[line.dashed]) for line in s.lines]
         self.set_header("", [Entry(s.title, bold=True), *entries])

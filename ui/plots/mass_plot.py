@@ -22,6 +22,7 @@ from ui.widgets.digits import prob
 
 BAND = 20  # px free above the highest bar, for the numbers
 BAR = 0.72  # share of a column
+SMALL = 0.1  # a mass below it is written with one digit: two of ".048" would touch
 
 
 class MassPlot(Plot):
@@ -54,7 +55,7 @@ class MassPlot(Plot):
     def draw(self) -> None:
         """Bring bars and numbers up to date."""
         if not self.means:
-            self.set_message(self.tr("Nothing analysed yet."))
+            self.set_message(self.tr("How much of p the most probable 1, 2, 5 … tokens hold."))
             return
         self.set_header("", [Entry(self.tr("Top-k mass of p, by k"), bold=True)])
         x = np.arange(len(self.ks), dtype=float)
@@ -67,7 +68,8 @@ class MassPlot(Plot):
         self.whiskers.setData(x=x, y=y, top=np.minimum(half, 1 - y), bottom=half)
         top = np.minimum(1.0, y + half)
         colour = theme.colour("text")
-        self.tags.set_tags([Tag(*at, prob(v, 2), colour) for *at, v in zip(x, top, y, strict=True)])
+        texts = [prob(v, 2 if v >= SMALL else 1) for v in y]
+        self.tags.set_tags([Tag(*at, text, colour) for *at, text in zip(x, top, texts, strict=True)])
 
     def read_out(self, x: float, y: float) -> str:
         """Return the numbers of the column under the pointer."""

@@ -49,7 +49,7 @@ class RatesPlot(Plot):
         known = any(step.conditional is not None for step in self.steps)
         entries = [Entry(self.tr("Acceptance by position"), bold=True), Entry(self.tr("of all rounds"), first)]
         entries += [Entry(self.tr("of the rounds that got so far"), second)] if known else []
-        entries.append(Entry(self.tr("95 % Wilson"), pen=pg.mkPen(theme.colour("text"), width=2)))
+        entries.append(Entry(self.tr("95 % interval"), pen=pg.mkPen(theme.colour("text"), width=2)))
         self.set_header("", entries)
         n = len(self.steps)
         self.plotItem.vb.setXRange(0.4, n + 0.6, padding=0)
@@ -64,7 +64,7 @@ class RatesPlot(Plot):
         self._draw_whiskers()
 
     def read_out(self, x: float, y: float) -> str:
-        """Return counts, rates and intervals of the position under the pointer."""
+        """Return counts, rates and Wilson intervals of the position under the pointer."""
         i = round(x) - 1
         if not 0 <= i < len(self.steps):
             return ""
@@ -80,7 +80,7 @@ class RatesPlot(Plot):
             for name, part, whole, rate, ends in rows
             if rate is not None and ends is not None
         )
-        return f"<b>{self.tr('position')} {i + 1}</b><table>{cells}</table>"
+        return f"<b>{self.tr('position')} {i + 1}</b>, {self.tr('95 % by Wilson')}<table>{cells}</table>"
 
     def _draw_whiskers(self) -> None:
         places = []

@@ -45,19 +45,19 @@ class SourcesPlot(Plot):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sources: tuple[Source, ...] = ()
+        self.missing = ""
         self.bars = {pays: Bars() for pays in SIGNS}
         self.whiskers = pg.ErrorBarItem(beam=0.12)
         self.needed, self.ceilings = pg.PlotCurveItem(), pg.PlotCurveItem()
         for item in (*self.bars.values(), self.whiskers, self.needed, self.ceilings):
             self.plotItem.addItem(item)
         self.tags = Tags(self.plotItem.vb)
-        self.plotItem.getAxis("left").setLabel("alpha")
         self.restyle()
 
-    def set_sources(self, sources: Sequence[Source]) -> None:
-        """Show these from the next frame on; none: nothing is analysed, or nothing drafts."""
-        if tuple(sources) != self.sources:
-            self.sources = tuple(sources)
+    def set_sources(self, sources: Sequence[Source], missing: str = "") -> None:
+        """Show these from the next frame on; `missing` says why there are none."""
+        if tuple(sources) != self.sources or (not sources and missing != self.missing):
+            self.sources, self.missing = tuple(sources), missing
             self.request_redraw()
 
     def restyle(self) -> None:
@@ -76,7 +76,7 @@ class SourcesPlot(Plot):
     def draw(self) -> None:
         """Bring bars, lines and key up to date."""
         if not self.sources:
-            self.set_message(self.tr("The draft sources are compared here."))
+            self.set_message(self.missing)
             return
         self.set_header("", self._entries())
         x = np.arange(len(self.sources), dtype=float)
@@ -119,7 +119,7 @@ class SourcesPlot(Plot):
         return f"<b>{s.name}</b><table>{cells}</table>"
 
     def _entries(self) -> list[Entry]:
-        entries = [Entry(self.tr("alpha on this text"), bold=True)]
+        entries = [Entry(self.tr("alpha"), bold=True)]
         if any(s.break_even is not None for s in self.sources):
             entries.append(Entry(self.tr("break-even"), pen=self._needed_pen))
         if any(s.ceiling is not None for s in self.sources):

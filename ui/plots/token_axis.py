@@ -1,4 +1,4 @@
-"""The axis under bars of tokens: one label per column, in one row or staggered over two.
+"""The axis under bars of tokens: one label per column, in one row or staggered over two or three.
 
 Knows: how to set token texts so that they never overlap. Does not know: p or q.
 """
@@ -44,7 +44,7 @@ class TokenAxis(pg.AxisItem):
         super().__init__("bottom")
         self._labels: tuple[TokenLabel, ...] = ()
         self._gaps: tuple[float, ...] = ()
-        self._staggered = False
+        self._rows = 1
 
     @property
     def labels(self) -> tuple[TokenLabel, ...]:
@@ -52,11 +52,12 @@ class TokenAxis(pg.AxisItem):
         return self._labels
 
     def set_labels(self, labels: Sequence[TokenLabel], gaps: Sequence[float], pixels_per_column: float) -> None:
-        """Show these labels; use a second row only when one is too long for its column."""
+        """Show these labels; use a second row only when one is too long for its column, a third under narrow ones."""
         self._labels, self._gaps = tuple(labels), tuple(gaps)
         widest = max((_width(label) for label in labels if label.is_token), default=0.0)
-        self._staggered = widest > pixels_per_column - GAP
-        self.setHeight(round(self._row() * (2 if self._staggered else 1)) + 8)
+        most = 2 if pixels_per_column >= column_width() or widest <= 2 * pixels_per_column - GAP else 3
+        self._rows = most if widest > pixels_per_column - GAP else 1
+        self.setHeight(round(self._row() * self._rows) + 8)
         self.update()
 
     def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
@@ -81,14 +82,17 @@ class TokenAxis(pg.AxisItem):
         boxes, row, right = [], self._row(), self.width() + SPILL / 4
         places = [(x, self._line(i)) for i, x in enumerate(self._pxs())]
         for i, (label, (x, line)) in enumerate(zip(self._labels, places, strict=True)):
-            between = [(abs(other - x) - GAP) / 2 for other, its in places[max(0, i - 2) : i + 3] if its == line]
-            room = min([x + SPILL, right - x, *(half for half in between if half > -GAP / 2)])
-            width = min(_width(label) + 2, 2 * room)
-            boxes.append(QRectF(x - width / 2, 4 + row * line, width, row))
+            around = range(max(0, i - self._rows), min(len(places), i + self._rows + 1))
+            near = [(places[j][0] - x, _width(self._labels[j]) + 2) for j in around if places[j][1] == line]
+            before = min([x + SPILL, *(_room(-by, needs) for by, needs in near if by < 0)])
+            behind = min([right - x, *(_room(by, needs) for by, needs in near if by > 0)])
+            width = min(_width(label) + 2, before + behind)
+            left = min(max(x - width / 2, x - before), x + behind - width)  # at an end it stands beside its column
+            boxes.append(QRectF(left, 4 + row * line, width, row))
         return boxes
 
     def _line(self, index: int) -> int:
-        return index % 2 if self._staggered and self._labels[index].is_token else 0
+        return index % self._rows if self._labels[index].is_token or self._rows > 2 else 0
 
     def _row(self) -> float:
         return theme.face(_points(), is_token=True)[1].height() + 2
@@ -106,6 +110,12 @@ class TokenAxis(pg.AxisItem):
         painter.fillRect(QRectF(x - 5, -3, 10, 7), theme.colour("panel"))
         for shift in (-4, 3):
             painter.drawLine(QPointF(x + shift - 2, 5), QPointF(x + shift + 3, -4))
+
+
+def _room(distance: float, needs: float) -> float:
+    """Return how far a label may reach towards a neighbour: half-way, or further where that one is narrow."""
+    between = distance - GAP
+    return between - min(between, needs) / 2
 
 
 def _points() -> float:

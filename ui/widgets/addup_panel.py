@@ -115,10 +115,10 @@ class AddUpPanel(QWidget):
         if single is None or e.measured is None or constant is None:
             return self.tr("This source has no single-position figures, so only the chain can be told.")
         return self.tr(
-            "{source}: single positions {s} + raw TV {t} = 1, that adds up. The chain does not: {m:.2f} "
+            "Single positions {s} + raw TV {t} = 1: that adds up. The chain does not: {m:.2f} "
             "accepted of {k} is another quantity, the same as a constant alpha of {c}. Never set a "
             "single-position figure against a chain figure."
-        ).format(source=e.source, s=prob(single), t=prob(1 - single), m=e.measured, k=e.k, c=prob(constant))
+        ).format(s=prob(single), t=prob(1 - single), m=e.measured, k=e.k, c=prob(constant))
 
     def _show(self) -> None:
         index = int(self.size.value()) if self.truncation is not None else 0
@@ -132,7 +132,8 @@ class AddUpPanel(QWidget):
 
     def _slider(self, most: int) -> LabelledSlider:
         help = self.tr("How many of the most frequent tokens the draft's vocabulary keeps; steps are even in log n.")
-        slider = LabelledSlider(self.tr("cut"), "", 0, most, 0, 1, help, most)
+        slider = LabelledSlider(self.tr("tokens kept"), "", 0, most, 0, 1, help, most)
+        slider.leave_out_number()
         slider.value_changed.connect(lambda _: self._show())
         return slider
 

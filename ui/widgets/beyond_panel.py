@@ -34,9 +34,11 @@ class BeyondPanel(QWidget):
         self.head, self.said = QLabel(wordWrap=True), QLabel(wordWrap=True)
         rho = PARAMETERS["rho"]
         self.mean = LabelledSlider(
-            self.tr("mean"), "", 0.001, 0.999, 3, 0.001, self.tr("Mean of alpha over contexts."), 0.7
+            self.tr("Beta: mean"), "", 0.001, 0.999, 3, 0.001, self.tr("Mean of alpha over contexts."), 0.7
         )
-        self.rho = LabelledSlider("rho", "", rho.minimum, rho.maximum, rho.decimals, rho.step, rho.help, rho.default)
+        self.rho = LabelledSlider(
+            self.tr("Beta: ρ"), "", rho.minimum, rho.maximum, rho.decimals, rho.step, rho.help, rho.default
+        )
         self.fit = QPushButton(self.tr("Fit to these rounds"))
         self.fit.setToolTip(self.tr("Set mean and rho to the Beta law that makes the seen rounds most likely."))
         self.match = QPushButton(self.tr("ρ that gives the measurement"))
@@ -59,6 +61,7 @@ class BeyondPanel(QWidget):
         self.match.clicked.connect(self.match_now)
         self.run.clicked.connect(self.control_wanted)
         self.set_control(None, False)
+        self._show()
 
     def set_evidence(self, evidence: Evidence | None) -> None:
         """Show a source; another source (not merely more rounds of it) brings its own fit."""

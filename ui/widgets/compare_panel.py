@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from simulator.exactness.rules import CARDS
 from simulator.grids.brief import Brief
 from ui import theme
-from ui.runs_model import shown
+from ui.runs_values import shown
 from ui.runs_words import Statement, compared, first_difference
 from ui.widgets.run_text import RunText
 
@@ -81,8 +82,9 @@ class _Side(QWidget):
         if run is None:
             return
         s = run.setting
+        rule = CARDS[s.rule].title if s.rule in CARDS else s.rule
         k = self.tr("plain") if s.k == 0 else self.tr("k = {k}, {source}, {rule}").format(
-            k=s.k, source=s.source, rule=s.rule
+            k=s.k, source=shown("source", s.source), rule=rule
         )  # fmt: skip
         rate = len(run.tokens) / len(run.drafted) if run.drafted else None
         text = self.tr("{k} · T = {t} · seed {seed} · {r} rounds of {per} tokens")

@@ -1,6 +1,7 @@
 """Where the acceptance figures come from: the run of this window, files, or counters pasted from an engine.
 
-Knows: what to ask the person for. Does not know: how anything is read or counted.
+Knows: what to ask the person for, and that files are read on a thread of their own. Does not know: how anything is
+counted, or what it says.
 """
 
 from __future__ import annotations
@@ -10,18 +11,26 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QWidget
 
+from simulator.acceptance.jobs import Opened, open_job
+from simulator.loading import Progress
+from ui.asker import Asker
 from ui.widgets.paste_dialog import PasteDialog
+
+CLOSE_S = 2.0  # how long closing waits for a file to be read
 
 
 class CountsSource(QWidget):
     """Three buttons and what is shown."""
 
     run_wanted = Signal()
-    files_chosen = Signal(list)  # of Path
+    opened = Signal(object)  # an Acceptance: what the chosen files say together
     counters_pasted = Signal(object)  # an Acceptance
+    failed = Signal(str, str)  # a sentence, details
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.asker = Asker(self)
+        self._of = ""  # whose figures are on screen
         self.shown = QLabel()
         self.shown.setProperty("muted", True)
         self.run = self._button(self.tr("This run"), self.tr("Show the run of this window."))
@@ -35,6 +44,37 @@ class CountsSource(QWidget):
         for widget in (self.run, self.files, self.paste, self.shown):
             row.addWidget(widget)
         row.addStretch(1)
+        self.asker.answered.connect(self._read)
+        self.asker.ended.connect(self._ended)
+
+    def set_shown(self, of: str, is_other: bool) -> None:
+        """Say whose figures are on screen; `is_other`: not those of this window's run."""
+        self._of = of
+        self.run.setEnabled(is_other)
+        if not self.asker.busy:
+            self.shown.setText(self.tr("Shown: {source}").format(source=of) if of else "")
+
+    def open(self, paths: list[Path]) -> None:
+        """Read traces and CSVs in the background."""
+        if paths:
+            self.asker.ask(open_job(paths))
+            self.shown.setText(self.tr("Reading …"))
+
+    def close_thread(self) -> bool:
+        """Stop reading; return whether the thread ended in time."""
+        return self.asker.close(CLOSE_S)
+
+    def _read(self, answers: list[object]) -> None:
+        for answer in answers:
+            if isinstance(answer, Opened):
+                self.opened.emit(answer.whole)
+            elif isinstance(answer, Progress):
+                self.shown.setText(answer.text)
+
+    def _ended(self, error: str, details: str) -> None:
+        self.set_shown(self._of, self.run.isEnabled())
+        if error:
+            self.failed.emit(error, details)
 
     def _button(self, text: str, tip: str) -> QPushButton:
         button = QPushButton(text)
@@ -46,7 +86,7 @@ class CountsSource(QWidget):
         kinds = self.tr("Traces and CSV (*.trace *.gz *.csv *.tsv *.txt);;All files (*)")
         paths, _ = QFileDialog.getOpenFileNames(self, title, "", kinds)
         if paths:
-            self.files_chosen.emit([Path(path) for path in paths])
+            self.open([Path(path) for path in paths])
 
     def _ask_counters(self) -> None:
         dialog = PasteDialog(self)

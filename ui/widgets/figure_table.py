@@ -24,9 +24,9 @@ TITLES = {
     "accepted_share": "share of output",
     "alpha": "alpha",
     "per_position_unconditional": "by position",
-    "per_position_conditional": "by position, reached",
+    "per_position_conditional": "… if reached",
 }
-LINES = 1.7  # of two, since lines break between words
+SHARE = 0.23  # of the width, that a formula takes at most: lines break between its words
 MOST = 4  # positions in a cell; the plot has all of them
 
 
@@ -49,8 +49,10 @@ class FigureTable(QTableWidget):
         header = self.horizontalHeader()
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(3, QHeaderView.ResizeMode.Stretch)
         header.setHighlightSections(False)
+        header.sectionResized.connect(lambda *_: self.resizeRowsToContents())  # also where a scroll bar takes room
         self._fill()
 
     def set_acceptance(self, a: Acceptance | None, engine: str) -> None:
@@ -72,7 +74,7 @@ class FigureTable(QTableWidget):
         printed = NAMES.get(engine, {})
         for row, (name, title) in enumerate(TITLES.items()):
             mark = "▸ " if name in printed else "   "
-            cells = mark + title, self._value(name), FORMULAS[name], self._called(name, engine)
+            cells = mark + title, self._value(name), FORMULAS[name], _who(name, engine) or self.tr("SpecScope only")
             if self._rows.get(name) != cells:
                 self._rows[name] = cells
                 for column, text in enumerate(cells):
@@ -83,21 +85,10 @@ class FigureTable(QTableWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Give every row the lines that its names take at this width."""
         super().resizeEvent(event)
-        self._fill()
         self._fit_rows()
 
-    def _called(self, name: str, engine: str) -> str:
-        """Return who calls a figure what: everybody where two lines are enough, else one and how many more."""
-        names = {who: said[name] for who, said in NAMES.items() if name in said}
-        if not names:
-            return self.tr("SpecScope only")
-        whole = called(name, engine)
-        if QFontMetricsF(theme.text_font(bold=True)).horizontalAdvance(whole) < LINES * self.columnWidth(3):
-            return whole
-        first = names[engine] if engine in names else "{}: {}".format(*next(iter(names.items())))
-        return first if len(names) == 1 else self.tr("{name} (+{n})").format(name=first, n=len(names) - 1)
-
     def _fit_rows(self) -> None:
+        self.setColumnWidth(2, min(self.sizeHintForColumn(2) + 1, round(SHARE * self.viewport().width())))
         self.verticalHeader().setMinimumSectionSize(round(QFontMetricsF(theme.text_font()).height()) + 6)
         self.resizeRowsToContents()
 
@@ -128,3 +119,14 @@ class FigureTable(QTableWidget):
             if stated is None
             else self.tr("{own} (prints {stated})").format(own=text, stated=value_text(name, stated))
         )
+
+
+def _who(name: str, first: str) -> str:
+    """Return who calls a figure what, one engine first; engines that use the same words are named together."""
+    users: dict[str, list[str]] = {}
+    words: dict[str, str] = {}  # as the first of them writes it
+    for engine in sorted(NAMES, key=lambda engine: engine != first):
+        if name in NAMES[engine]:
+            said = words.setdefault(NAMES[engine][name].lower(), NAMES[engine][name])
+            users.setdefault(said, []).append(engine)
+    return "; ".join(f"{', '.join(engines)}: {said}" for said, engines in users.items())

@@ -1,6 +1,6 @@
-"""A column that is never lower than its wrapped texts need, so that a page scrolls instead of squeezing them.
+"""Widgets that are never lower than their wrapped texts need, so that a page scrolls instead of squeezing them.
 
-Knows: that a splitter and a scroll area ask for a minimum height, but not what that is at a width. Does not know: its
+Knows: that a splitter and a scroll area ask for a minimum height, but not what that is at a width. Does not know: their
 parts.
 """
 
@@ -13,16 +13,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from ui import theme
 
 
-class FittingColumn(QWidget):
-    """Parts under one another, each with its stretch if it has one."""
-
-    def __init__(self, *parts: QWidget | tuple[QWidget, int]) -> None:
-        super().__init__()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(theme.SPACE)
-        for part in parts:
-            layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)
+class Fitting(QWidget):
+    """A widget as high, at least, as its layout needs at its width."""
 
     def event(self, event: QEvent) -> bool:
         """Fit again when a part wants another height."""
@@ -37,6 +29,20 @@ class FittingColumn(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        least = self.layout().totalMinimumHeightForWidth(self.width())
+        layout = self.layout()
+        wraps = layout is not None and layout.hasHeightForWidth()
+        least = layout.totalMinimumHeightForWidth(self.width()) if wraps else 0
         if least != self.minimumHeight():
             self.setMinimumHeight(least)
+
+
+class FittingColumn(Fitting):
+    """Parts under one another, each with its stretch if it has one."""
+
+    def __init__(self, *parts: QWidget | tuple[QWidget, int]) -> None:
+        super().__init__()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.SPACE)
+        for part in parts:
+            layout.addWidget(*part) if isinstance(part, tuple) else layout.addWidget(part)

@@ -36,7 +36,7 @@ from simulator.records import RunConfig
 from simulator.text.prompts import Prompt, read_prompt
 from simulator.verify import RULES
 from ui import theme
-from ui.runs_model import opening
+from ui.runs_values import opening
 from ui.widgets.check_list import CheckList
 
 SUFFIX = ".jsonl"

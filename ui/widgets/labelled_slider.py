@@ -75,6 +75,11 @@ class LabelledSlider(QWidget):
             self._spin.setRange(minimum, maximum)
         self.setValue(self._value)
 
+    def leave_out_number(self) -> None:
+        """Show no number: the steps mean something else, which the owner writes beside the slider."""
+        self._spin.hide()
+        self._label.setBuddy(self._slider)
+
     def label_width(self) -> int:
         """Return the width that the label wants, to line up several sliders; the label's own font may be late."""
         symbol, name = self._words

@@ -12,10 +12,11 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from ui import theme
 from ui.lab_words import Term
+from ui.widgets.fitting import Fitting
 from ui.widgets.term_button import TermButton
 
 
-class ProofPanel(QWidget):
+class ProofPanel(Fitting):
     """Terms, one under the other, and what follows from them."""
 
     term_chosen = Signal(object)  # Term, or None when the chosen one is clicked again

@@ -1,12 +1,13 @@
 """The rates of one source: every definition in a table, positions and accepted lengths as pictures.
 
-Knows: what stands where. Does not know: where the figures come from.
+Knows: what stands where, but for the choice of the engine, which is the page's to place. Does not know: where the
+figures come from.
 """
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 
 from simulator.acceptance.beyond import Evidence, shares
 from simulator.acceptance.body import Acceptance
@@ -58,14 +59,15 @@ class RatesPanel(QWidget):
         self.notes.setVisible(bool(self.notes.text()))
         nothing = self.tr("Rates by position appear here with the first round.")
         missing = nothing if a is None else self.tr("This source does not say how many rounds accepted 1, 2, … tokens.")
+        unknown = self.tr("How many tokens a round accepted appears here, too.") if a is None else missing
         if a is not None and a.figures["drafted"] == 0:
-            missing = self.tr("Nothing was drafted, so there is no position to speak of.")
+            missing = unknown = self.tr("Nothing was drafted, so there is no position to speak of.")
         self.rates.set_steps(a.steps if a is not None else (), missing)
         whole = evidence is not None and len(evidence.histogram) == len(
             a.histogram
         )  # leaves a run's short last rounds out
         counts = () if a is None else evidence.histogram if whole else a.histogram
-        self.lengths.set_counts(counts, self._laws(evidence) if whole else [], missing)
+        self.lengths.set_counts(counts, self._laws(evidence) if whole else [], unknown)
 
     def _counts(self, a: Acceptance | None) -> str:
         if a is None:
@@ -90,14 +92,7 @@ class RatesPanel(QWidget):
 
     def _build(self) -> None:
         left, right = QWidget(), QWidget()
-        row = QHBoxLayout()
-        caption = QLabel(self.tr("My engine or paper"))
-        caption.setProperty("muted", True)
-        for widget in (caption, self.engines):
-            row.addWidget(widget)
-        row.addStretch(1)
         column = QVBoxLayout(left)
-        column.addLayout(row)
         column.addWidget(filling(self.table, 140), 1)
         for label in (self.counts, self.agreement, self.notes):
             column.addWidget(label)

@@ -76,7 +76,7 @@ class RunText(QAbstractScrollArea):
 
     def _visible(self):
         top = self.verticalScrollBar().value()
-        rows = self.viewport().height() // self._pitch + 1
+        rows = max(1, self.viewport().height() // self._pitch)  # whole ones
         for row, line in enumerate(self._lines[top : top + rows]):
             for token in line:
                 yield QRectF(SIDE + token.x, row * self._pitch + 2, token.width, self._pitch - 3), token

@@ -13,14 +13,16 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 
 from simulator.exactness.sequence import Divergence, Sequences
 from simulator.jobs import SEEDS
-from ui import lab_words, theme
+from ui import sequence_words, theme
+from ui.lab_words import Sentence
+from ui.widgets.fitting import Fitting
 from ui.widgets.labelled_slider import LabelledSlider
 from ui.widgets.token_text import quoted, safe
 
 ROWS = 3  # of the table
 
 
-class SequencePanel(QWidget):
+class SequencePanel(Fitting):
     """Asks for a comparison and shows its result."""
 
     wanted = Signal(int)  # first tokens to compare over many seeds; 0: greedy text
@@ -28,7 +30,7 @@ class SequencePanel(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._label: Callable[[int], str] = str
-        self._sentence = lab_words.Sentence("")
+        self._sentence = Sentence("")
         about = QLabel(self.tr("The real engine with the toolbar's rule and settings, against the target decoding "
                                "alone."), wordWrap=True)  # fmt: skip
         about.setProperty("muted", True)
@@ -64,15 +66,15 @@ class SequencePanel(QWidget):
         self._label = label
 
     def clear(self) -> None:
-        """Show no result."""
-        self._show(lab_words.Sentence(""), "", "")
+        """Show no result, but what there is to ask."""
+        self._show(Sentence(""), "", sequence_words.questions(SEEDS))
 
     def set_result(self, result: Sequences | Divergence) -> None:
         """Show a comparison, also while it grows."""
         if isinstance(result, Divergence):
-            self._show(lab_words.greedy(result, lambda t: quoted(self._label(t))), "", "")
+            self._show(sequence_words.greedy(result, lambda t: quoted(self._label(t))), "", "")
             return
-        sentence, test = lab_words.sequences(result)
+        sentence, test = sequence_words.sequences(result)
         self._show(sentence, self._rows(result), test)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -81,7 +83,7 @@ class SequencePanel(QWidget):
             self._dress()
         super().changeEvent(event)
 
-    def _show(self, sentence: lab_words.Sentence, table: str, test: str) -> None:
+    def _show(self, sentence: Sentence, table: str, test: str) -> None:
         self._sentence = sentence
         self._head.setText(f"{sentence.sign} {sentence.text}".strip())
         self._table.setText(table)

@@ -15,11 +15,12 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBox
 from simulator.worth.flatness import Analysis
 from ui import theme, worth_model, worth_words
 from ui.plots.key import Entry, Key
+from ui.widgets.arranging import filling
 from ui.widgets.digits import prob
 from ui.widgets.heat_text import FAINT, STRONG, HeatText
 
 PART = 1000  # tokens shown at once
-STEPS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the key
+STEPS, FEW = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 1.0)  # of the key; beside the place in a long text
 
 
 class TextPart(QWidget):
@@ -79,7 +80,7 @@ class TextPart(QWidget):
         self.heat.set_tokens(self._words, self.tooltip)
         self.heat.set_values(self._values(a, here))
         self._show_key(a)
-        text = self.tr("tokens {first} to {last} of {all}")
+        text = self.tr("{first} to {last} of {all}")
         self.place.setText(text.format(first=f"{here.start + 1:,}", last=f"{here.stop:,}", all=f"{total:,}"))
         for button, on in ((self.earlier, here.start > 0), (self.later, here.stop < total)):
             button.setEnabled(on)
@@ -110,8 +111,9 @@ class TextPart(QWidget):
     def _show_key(self, a: Analysis) -> None:
         entropy = self.quantity.currentData() == "entropy"
         most, unit = (a.most_entropy, self.tr(" bits")) if entropy else (1.0, "")
-        tints = [pg.mkBrush(theme.colour("accent", FAINT + (STRONG - FAINT) * x)) for x in STEPS]
-        texts = [prob(most * x) + (unit if x == STEPS[-1] else "") for x in STEPS]
+        steps = STEPS if self.place.isHidden() else FEW
+        tints = [pg.mkBrush(theme.colour("accent", FAINT + (STRONG - FAINT) * x)) for x in steps]
+        texts = [prob(most * x) + (unit if x == steps[-1] else "") for x in steps]
         self.legend.set_entries([Entry(text, tint) for text, tint in zip(texts, tints, strict=True)])
 
     def _offer(self, names: list[str]) -> None:
@@ -131,6 +133,7 @@ class TextPart(QWidget):
 
     def _build(self) -> None:
         self.place.setProperty("muted", True)
+        self.place.setToolTip(self.tr("Which tokens of the text are shown here."))
         self.quantity.setAccessibleName(self.tr("What tints the text"))
         self.quantity.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.quantity.setToolTip(
@@ -149,4 +152,4 @@ class TextPart(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.SPACE // 2)
         layout.addWidget(self._strip)
-        layout.addWidget(self.heat, 1)
+        layout.addWidget(filling(self.heat, self.heat.minimumSizeHint().height()), 1)

@@ -19,19 +19,19 @@ def shapes(p: FloatArray, q: FloatArray) -> list[Shape]:
 
     The last position has no q: the draft was never asked there.
     """
-    n = len(q)
-    tv = np.maximum(p[:n] - q, 0).sum(-1, dtype=np.float64)  # exactly 0 where p = q, which a sum of minima is not
-    tv = np.minimum(tv, 1)  # float32 rows sum to 1 but for rounding
-    figures = zip((1 - tv).tolist(), tv.tolist(), _entropy(q).tolist(), strict=True)
-    of_q: list[tuple[float | None, float | None, float | None]] = [*figures, *[(None, None, None)] * (len(p) - n)]
-    of_p = zip(_entropy(p).tolist(), p.max(-1).tolist(), strict=True)
-    return [Shape(o, t, h_p, h_q, top) for (o, t, h_q), (h_p, top) in zip(of_q, of_p, strict=True)]
+    n, missed = len(q), p[: len(q)] - q
+    np.maximum(missed, 0, out=missed)
+    tv = np.minimum(np.add.reduce(missed, -1, dtype=np.float64), 1)  # float32 rows sum to 1 but for rounding;
+    overlaps, tvs = (1 - tv).tolist(), tv.tolist()  # exactly 1 and 0 where p = q, which a sum of minima is not
+    entropies_p, entropies_q, largest = _entropy(p), _entropy(q), np.maximum.reduce(p, -1).tolist()
+    drafted = [Shape(overlaps[i], tvs[i], entropies_p[i], entropies_q[i], largest[i]) for i in range(n)]
+    return drafted + [Shape(None, None, entropies_p[i], None, largest[i]) for i in range(n, len(p))]
 
 
-def _entropy(rows: FloatArray) -> FloatArray:
+def _entropy(rows: FloatArray) -> list[float]:
     """Return the entropy in nats of each row; 0 log 0 = 0."""
-    result: FloatArray = 0 - np.vecdot(rows, np.log(np.maximum(rows, TINY)))
-    return result
+    entropies: list[float] = (0 - np.vecdot(rows, np.log(np.maximum(rows, TINY)))).tolist()
+    return entropies
 
 
 def bars(p: FloatArray, q: FloatArray, always: Sequence[Sequence[int]]) -> list[Bars]:

@@ -377,10 +377,9 @@ def test_at_the_smallest_usual_window_every_part_has_the_height_it_needs(read, u
     page.choose(12)
     until(lambda: page._look is not None)
     page.refresh()
-    qtbot.wait(50)
     parts = (page.top_plot, page.mass_plot, page.entropy_plot, page.text.heat, page.look_plot, page.sources_plot)
+    qtbot.waitUntil(lambda: all(part.height() >= part.minimumHeight() for part in parts))
     for part in parts:
-        assert part.height() >= part.minimumHeight(), type(part).__name__
         assert page.rect().contains(part.mapTo(page, part.rect().bottomRight())), type(part).__name__
     for plot in (page.look_plot, page.sources_plot):
         plot.redraw_now()

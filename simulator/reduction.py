@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from simulator.records import Bars, FloatArray, Shape
 
 TINY = np.finfo(np.float32).tiny
-HIGH = (2e-3, 5e-5)  # where enough entries are above one of them (p and q have few large ones), only those are sorted
+HIGH, LOW = (
+    2e-3,
+    5e-5,
+)  # where enough entries are above one of them (p and q have few large ones), only those are sorted
 KEPT = 32  # tokens per position, by max(p, q); unless q has as many larger ones, the residual's largest are among them
 
 
@@ -41,24 +44,28 @@ def bars(p: FloatArray, q: FloatArray, always: Sequence[Sequence[int]]) -> list[
     """
     m = len(q)
     height = np.concatenate([np.maximum(p[:m], q), p[m:]])
+    high = height > HIGH
     result = []
     for i, named in enumerate(always):
-        ids = _largest(height[i])
-        lacking = set(named).difference(ids.tolist())
-        if lacking:
-            ids = np.array([*ids.tolist(), *lacking])
-            ids = ids[np.lexsort((ids, -height[i, ids]))]
+        row, ids = height[i], high[i].nonzero()[0]
+        if len(ids) < KEPT:
+            ids = _candidates(row)
+        ids = ids[(-row[ids]).argsort(kind="stable")[:KEPT]]  # equal ones stay in the order of their ids
+        kept = ids.tolist()
+        lower = [t for t in named if t not in kept]
+        if lower:
+            ids = np.array(kept + sorted(set(lower), key=lambda t: (-row[t], t)))
         result.append(Bars(ids.astype(np.int32), p[i].take(ids), q[i].take(ids) if i < m else None))
     return result
 
 
-def _largest(row: FloatArray) -> NDArray[np.intp]:
-    """Return the ids of the `KEPT` largest entries of a row [vocab], largest first, equal ones by id."""
-    for limit in HIGH:
-        ids = (row > limit).nonzero()[0]
-        if len(ids) >= KEPT:
-            break
-    else:
-        ids = np.sort(np.argpartition(row, -KEPT)[-KEPT:]) if len(row) > KEPT else np.arange(len(row))
-    largest: NDArray[np.intp] = ids[(-row[ids]).argsort(kind="stable")[:KEPT]]
-    return largest
+def _candidates(row: FloatArray) -> NDArray[np.intp]:
+    """Return ids of a row [vocab] in order, the `KEPT` largest entries among them; of equal ones the first."""
+    if len(row) <= KEPT:
+        return np.arange(len(row))
+    high = (row > LOW).nonzero()[0]
+    if len(high) >= KEPT:
+        return high
+    least = np.partition(row, -KEPT)[-KEPT]
+    above = (row > least).nonzero()[0]
+    return np.sort(np.concatenate([above, (row == least).nonzero()[0][: KEPT - len(above)]]))

@@ -75,6 +75,14 @@ def test_the_named_tokens_are_always_among_the_bars_once_and_in_order():
     assert other.ids.tolist() == [*range(399, 367, -1)]
 
 
+def test_of_equal_tokens_the_first_are_kept():
+    """Which of the zeros behind a filter stood among the bars was left to chance."""
+    p = np.zeros((1, 400), np.float32)
+    p[0, [7, 300]] = 0.5
+    [kept] = bars(p, p, [(5, 399)])
+    assert kept.ids.tolist() == [7, 300, *(i for i in range(31) if i != 7), 399]
+
+
 def test_a_named_token_in_the_tail_brings_its_own_p_and_q():
     p, q = rows(1, 400, 6), rows(1, 400, 7)
     token = int(np.maximum(p, q)[0].argmin())

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from simulator.cost.machine import MachineCost, measure_cost
-from simulator.cost.waterfall import waterfall
+from simulator.cost.waterfall import of_costs
 from simulator.engine import Clock
 from simulator.errors import UserError
 from simulator.loading import Pair
@@ -131,9 +131,9 @@ def _results(
     without = [tokens_per_second(run.rounds) or 0.0 for run in runs[OFF]]
     measured = {k: _ratio(decoding[k], decoding[0]).median for k in ks if k and k in costs}  # no k beyond --tokens
     formula = {k: float(speedup(alpha, fitted.c, k, fitted.c_verify, fitted.fixed)) for k in measured}
-    predicted = {k: predicted_speedup(costs, k) for k in measured}
-    falls = [waterfall(alpha, fitted.c, k, costs[k].tokens, costs[k].verify - costs[0].verify,
-                       costs[k].other - costs[0].other, measured[k]) for k in measured]  # fmt: skip
+    lengths = {k: spread([len(run.tokens) / len(run.rounds) for run in of_k[k]]).median for k in measured}
+    predicted = {k: predicted_speedup(costs, k, lengths[k]) for k in measured}
+    falls = [of_costs(alpha, costs, k, lengths[k], measured[k]) for k in measured]
     return {
         "target": pair.target.entry.name, "draft": pair.draft.entry.name if pair.draft else None,
         "device": pair.target.device, "dtype": pair.target.dtype, "tokens": tokens,
@@ -149,7 +149,7 @@ def _results(
         "prediction_mean_abs_error": _mean_abs_error(predicted, measured),
         "formula_mean_abs_error": _mean_abs_error(formula, measured),
         "waterfall_largest_rest": max(fall.rest_share for fall in falls),
-        "tokens_per_round": {k: costs[k].tokens for k in measured},
+        "tokens_per_round": lengths,
         "round_cost": {k: {"draft": each.draft, "verify": each.verify, "other": each.other}
                        for k, each in costs.items()},
         "prefill_ms": {k: spread([run.prefill_ms for run in of_k[k]]).median for k in ks},

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.records import RoundTrace
 
@@ -24,9 +23,9 @@ class Cost:
     """Times relative to one plain target step: round = step * (1 + k (c + c_verify) + fixed)."""
 
     step_ms: float  # one plain round: target pass, sampling and trace
-    c: float  # one draft step / step
+    c: float  # each draft step / step
     c_verify: float  # each additional verified position / step
-    fixed: float  # what a speculative round pays whatever k is / step
+    fixed: float  # what a speculative round pays whatever k is / step: a dearer first draft step is part of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +43,16 @@ class RoundCost:
 def cost(plain: Sequence[RoundTrace], speculative: Mapping[int, Sequence[RoundTrace]]) -> Cost | None:
     """Return the cost fitted to plain rounds and to speculative rounds by k >= 1; None when either is missing.
 
-    c is the mean time per drafted token. The rest of a round (all but the draft) is fitted with a line in k
-    through its means: slope c_verify, intercept 1 + fixed; with a single k all of it counts as c_verify.
+    The draft's time and the rest of a round are each fitted with a line in k through their means: slopes c and
+    c_verify, intercepts fixed and 1 + fixed added up; with a single k all of it counts as slope.
     """
     costs = round_costs(plain, speculative)
     drafting = [each for k, each in costs.items() if k]
     if not drafting:
         return None
-    ks = np.array([each.k for each in drafting], dtype=float)
-    rest = np.array([each.verify + each.other for each in drafting])
-    return Cost(_step_ms(plain), draft_step(drafting), *_line(ks, rest - 1))
+    c, first = draft_line(drafting)
+    c_verify, fixed = _line([each.k for each in drafting], [each.verify + each.other - 1 for each in drafting])
+    return Cost(_step_ms(plain), c, c_verify, fixed + first)
 
 
 def round_costs(
@@ -70,20 +69,26 @@ def round_costs(
     return {k: _mean(k, rounds, step) for k, rounds in sorted({0: plain, **drafting}.items()) if rounds}
 
 
-def draft_step(costs: Sequence[RoundCost]) -> float:
-    """Return c, the mean time of one drafted token over all rounds, in plain steps; 0 where none was drafted."""
-    drafted = sum(each.rounds * each.k for each in costs)
-    return sum(each.rounds * each.draft for each in costs) / drafted if drafted else 0.0
+def draft_line(costs: Sequence[RoundCost]) -> tuple[float, float]:
+    """Return c and what the first draft step of a round costs more, in plain steps, fitted over all k >= 1; else 0, 0.
 
-
-def predicted_speedup(costs: Mapping[int, RoundCost], k: int) -> float:
-    """Return the speedup that the parts of a round add up to: tokens / (k c + verify(k + 1) + other(k)).
-
-    c is the mean over all k, verify and other are the measured times at this k rather than points of a line, and the
-    tokens per round are those measured at this k. KeyError where k was not measured. It is not the measured speedup:
-    that also has hiccups, the last rounds of a run, and a draft step that depends on k.
+    More, because after a full acceptance it reads two tokens, and because the target's pass has emptied the caches.
     """
-    return costs[k].tokens / (k * draft_step(list(costs.values())) + costs[k].verify + costs[k].other)
+    drafting = [each for each in costs if each.k]
+    return _line([each.k for each in drafting], [each.draft for each in drafting]) if drafting else (0.0, 0.0)
+
+
+def predicted_speedup(costs: Mapping[int, RoundCost], k: int, tokens: float | None = None) -> float:
+    """Return the speedup that the parts of a round add up to: tokens / (k c + first + verify(k + 1) + other(k)).
+
+    c and first are fitted over all k, verify and other are the measured times at this k rather than points of a line.
+    `tokens` per round are those of the run that the prediction is compared with, a median over runs say; else the mean.
+    KeyError where k was not measured. It is not the measured speedup: that also has hiccups and the last rounds of a
+    run.
+    """
+    c, first = draft_line(list(costs.values()))
+    here = costs[k]
+    return (here.tokens if tokens is None else tokens) / (k * c + first + here.verify + here.other)
 
 
 def _mean(k: int, rounds: Sequence[RoundTrace], step: float) -> RoundCost:
@@ -103,12 +108,13 @@ def _without_hiccups(rounds: Sequence[RoundTrace]) -> list[RoundTrace]:
     return [r for r in rounds if r.round_ms <= most]
 
 
-def _line(ks: NDArray[np.float64], extra: NDArray[np.float64]) -> tuple[float, float]:
+def _line(ks: Sequence[int], extra: Sequence[float]) -> tuple[float, float]:
     """Return the least-squares slope and intercept of extra(k), neither below 0: a cost is never a gain."""
-    if len(ks) > 1:
-        slope, intercept = np.polyfit(ks, extra, 1)
+    k, e = np.array(ks, float), np.array(extra)
+    if len(k) > 1:
+        slope, intercept = np.polyfit(k, e, 1)
         if slope >= 0 and intercept >= 0:
             return float(slope), float(intercept)
         if slope < 0:
-            return 0.0, max(0.0, float(extra.mean()))
-    return max(0.0, float((ks * extra).sum() / (ks * ks).sum())), 0.0
+            return 0.0, max(0.0, float(e.mean()))
+    return max(0.0, float((k * e).sum() / (k * k).sum())), 0.0

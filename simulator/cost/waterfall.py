@@ -8,16 +8,18 @@ Each step puts one measured thing in place of one assumption; the order is fixed
                that costs one step, no overhead.
 *correlation*  the tokens per round that were measured in place of the formula's: alpha differs between contexts.
 *verify*       what the pass over k + 1 positions costs more than the pass over one.
-*fixed*        what a speculative round does besides drafting and verifying, beyond a plain one: verdicts, rollback.
-*rest*         what is left to the measurement: hiccups, the last rounds of a run, a draft step that depends on k.
+*fixed*        what a speculative round pays whatever k is, beyond a plain one: verdicts, rollback, what its first draft
+               step costs more.
+*rest*         what is left to the measurement: hiccups, the last rounds of a run, a draft that is no line in k.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simulator.measure import Sweep
-from simulator.round_cost import draft_step
+from simulator.round_cost import RoundCost, draft_line
 from simulator.theory import expected_tokens
 
 
@@ -58,8 +60,8 @@ def waterfall(
     """Return the steps from Leviathan Thm 3.8 to `measured`.
 
     tokens: emitted per round, measured. verify, fixed: extra time over a plain round of the pass over k + 1 positions
-    and of everything else but the draft, in plain steps; noise may make them negative. ValueError where a round would
-    take no time, or the measured speedup is not above 0.
+    and of everything else but k draft steps of c, in plain steps; noise may make them negative. ValueError where a
+    round would take no time, or the measured speedup is not above 0.
     """
     drafting = 1.0 + k * c
     if min(drafting, drafting + verify, drafting + verify + fixed) <= 0 or measured <= 0:
@@ -83,10 +85,18 @@ def waterfall(
 def from_sweep(sweep: Sweep, k: int) -> Waterfall | None:
     """Return the waterfall at this draft length; None where it was not measured, or alpha is not known."""
     point = next((p for p in sweep.points if p.k == k), None)
-    here, plain = sweep.rounds.get(k), sweep.rounds.get(0)
     alpha = sweep.figures.alpha if sweep.figures else None
-    if not k or point is None or here is None or plain is None or alpha is None:
+    if not k or point is None or alpha is None or not {0, k} <= set(sweep.rounds):
         return None
-    c = draft_step(list(sweep.rounds.values()))
-    verify, fixed = here.verify - plain.verify, here.other - plain.other
-    return waterfall(alpha, c, k, here.tokens, verify, fixed, point.speedup.median)
+    return of_costs(alpha, sweep.rounds, k, point.tokens_per_round.median, point.speedup.median)
+
+
+def of_costs(alpha: float, costs: Mapping[int, RoundCost], k: int, tokens: float, measured: float) -> Waterfall:
+    """Return the waterfall at this draft length, from the costs of measured rounds by k, plain ones under 0.
+
+    tokens per round and measured speedup are of the same runs: medians over the repeats both.
+    """
+    here, plain = costs[k], costs[0]
+    c, first = draft_line(list(costs.values()))
+    verify, other = here.verify - plain.verify, here.other - plain.other
+    return waterfall(alpha, c, k, tokens, verify, other + first, measured)

@@ -4,7 +4,7 @@ import pytest
 
 from simulator.measure import sweep
 from simulator.records import RoundTrace, RunConfig
-from simulator.round_cost import cost, draft_step, predicted_speedup, round_costs
+from simulator.round_cost import cost, draft_line, predicted_speedup, round_costs
 from tests.simulator.test_measure import P8, Q8, timed_pair
 
 STAIRS = {1: 10.0, 2: 10.0, 3: 10.0, 4: 13.0, 5: 19.0}  # ms by width: flat, then two steps of different height
@@ -61,10 +61,22 @@ def test_rounds_cut_short_by_the_budget_are_left_out():
     assert (here[4].rounds, here[4].draft, here[4].tokens) == pytest.approx((1, 0.4, 5))
 
 
-def test_c_is_the_mean_over_drafted_tokens():
+def test_c_is_the_slope_of_the_drafts_time_and_a_dearer_first_step_is_fixed():
+    """Spread over all steps it made short drafts look 5 % cheaper than they are, and long ones dearer."""
     plain, drafting = made()
-    assert draft_step(list(round_costs(plain, drafting).values())) == pytest.approx(0.1)
-    assert draft_step([]) == 0
+    assert draft_line(list(round_costs(plain, drafting).values())) == pytest.approx((0.1, 0))
+    dearer = {k: [a_round(k, 1.2 * k + 0.6, 12.0, 0.0)] * 5 for k in (1, 2, 4)}
+    assert draft_line(list(round_costs(plain, dearer).values())) == pytest.approx((0.1, 0.05))
+    fitted = cost(plain, dearer)
+    assert (fitted.c, fitted.c_verify, fitted.fixed) == pytest.approx((0.1, 0, 0.05))
+    assert predicted_speedup(round_costs(plain, dearer), 2) == pytest.approx(1 / (1 + 0.2 + 0.05))
+    assert draft_line([]) == (0, 0)
+
+
+def test_of_a_single_k_all_of_the_draft_counts_as_its_steps():
+    assert draft_line(
+        list(round_costs([a_round(0, 0, 12, 0)], {4: [a_round(4, 4.8, 12, 0)]}).values())
+    ) == pytest.approx((0.1, 0))
 
 
 def test_without_plain_rounds_there_is_no_cost():

@@ -31,7 +31,10 @@ def made_sweep(alpha=0.6, c=0.2, c_verify=0.27, fixed=0.24, k=2) -> Sweep:
     figures = replace(from_accepted_counts([2, 1, 0, 1], k), alpha=alpha)
     tokens, verify, other = 2.0, 0.9 + k * c_verify, 0.1 + fixed
     speed = tokens / (k * c + verify + other)
-    points = tuple(MeasuredPoint(n, *[Spread(v, v, v)] * 3) for n, v in ((0, 1.0), (k, speed)))
+    points = tuple(
+        MeasuredPoint(n, *[Spread(v, v, v) for v in (ratio, length, 100 * ratio)])
+        for n, ratio, length in ((0, 1.0, 1.0), (k, speed, tokens))
+    )
     rounds = {0: RoundCost(0, 9, 0.0, 0.9, 0.1, 1.0), k: RoundCost(k, 9, k * c, verify, other, tokens)}
     return Sweep(points, 1.0, Cost(10.0, c, c_verify, fixed), figures, rounds)
 

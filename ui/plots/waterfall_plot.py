@@ -117,8 +117,9 @@ class WaterfallPlot(Plot):
             self.tr("The tokens per round that were measured, in place of the formula's: alpha differs between "
                     "contexts."),
             self.tr("What the pass over {n} tokens costs more than the pass over one.").format(n=f.k + 1),
-            self.tr("What else a speculative round does, beyond a plain one: verdicts, rollback, trace."),
-            self.tr("Not explained: hiccups of the machine, the last rounds of a run, a draft step that depends on k."),
+            self.tr("What else a speculative round does, beyond a plain one: verdicts, rollback, trace, and what its "
+                    "first draft step costs more."),
+            self.tr("Not explained: hiccups of the machine, the last rounds of a run, a draft that is no line in k."),
             self.tr("Tokens per second at this k over plain decoding, median of the repeats."),
         ]  # fmt: skip
 

@@ -49,7 +49,7 @@ def test_a_measured_sweep_falls_by_the_verify_cost_that_its_clock_has():
     *_, last = sweep(target, source, [0], RunConfig(max_new_tokens=400), ks=(0, 5), repeats=2, clock=clock)
     fall = from_sweep(last, 5)
     assert (fall.alpha, fall.c) == pytest.approx((0.8, 0.1), abs=1e-6)
-    tokens = last.rounds[5].tokens
+    tokens = last.points[1].tokens_per_round.median
     assert fall.steps[1].size == pytest.approx(tokens / 2.1 - tokens / 1.5)  # five more positions, .12 each
     assert fall.steps[2].size == pytest.approx(0, abs=1e-9)
     assert fall.rest_share < 0.05

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
@@ -103,16 +103,23 @@ class PageStack(QStackedWidget):
             column.addWidget(button)
         self.buttons.idClicked.connect(lambda i: self.show_page(TITLES[i]))
         column.addStretch(1)
-        area = scrolled(rail)
+        area = scrolled(rail, _Rail())
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setSizeAdjustPolicy(QScrollArea.SizeAdjustPolicy.AdjustToContents)
         area.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         return area
 
 
-def scrolled(page: QWidget) -> QScrollArea:
+class _Rail(QScrollArea):
+    """As wide as the titles are; Qt's own remembers the width that they had at the first size of text."""
+
+    def sizeHint(self) -> QSize:
+        return self.widget().sizeHint()
+
+
+def scrolled(page: QWidget, area: QScrollArea | None = None) -> QScrollArea:
     """Return the page in an area that scrolls where the window is too small, rather than squeezing it."""
-    area = QScrollArea(widgetResizable=True)
+    area = area or QScrollArea()
+    area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the arrow keys are for rounds
     area.setWidget(page)

@@ -189,6 +189,20 @@ def test_the_theme_is_switched_and_an_unknown_one_is_dark(new_window, qapp):
     assert theme.current().name == "dark"
 
 
+def test_in_larger_text_the_rail_shows_its_titles_whole(new_window, qapp, until):
+    """The rail kept the width of the first size of text: 'Acceptance' was cut off in talks."""
+    pages = new_window().pages
+    before = qapp.font().pointSizeF()
+    try:
+        theme.set_text_size(qapp, before + 4)
+        until(lambda: pages.rail.viewport().width() >= pages.rail.widget().minimumSizeHint().width())
+        for button in pages.buttons.buttons():
+            assert button.geometry().right() <= pages.rail.viewport().width()
+            assert button.width() >= button.sizeHint().width()
+    finally:
+        theme.set_text_size(qapp, before)
+
+
 def test_the_window_stands_with_the_stage_alone_and_the_other_pages_follow(new_session, qtbot, until):
     window = MainWindow(new_session(pair=None))
     qtbot.addWidget(window)

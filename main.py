@@ -97,6 +97,13 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def check_system() -> None:
+    """Raise `UserError` where Qt would not even be imported, or would end the process: it lacks a library."""
+    from ui.system_libraries import check
+
+    check()
+
+
 def keep_numpy_to_one_thread() -> None:
     """Give NumPy's products one thread, before NumPy is first imported.
 
@@ -112,6 +119,7 @@ def without_display() -> int:
 
     without_display()
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    check_system()
     from ui.gallery import shot
 
     shot("stage", HEADLESS_PICTURE, "1600x1000", "dark", "measured")
@@ -135,6 +143,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
 
         return models(arguments.device, arguments.dtype)
     if arguments.command == "bench" and arguments.ui:
+        check_system()
         from ui.bench import ui_bench
 
         return ui_bench(arguments.json)
@@ -143,11 +152,13 @@ def dispatch(arguments: argparse.Namespace) -> int:
 
         return run_bench(arguments)
     if arguments.command == "shot":
+        check_system()
         from ui.gallery import shot
 
         return shot(arguments.page, arguments.out, arguments.size, arguments.theme, arguments.state)
     if not has_display():
         return without_display()
+    check_system()
     from ui.app import main as window
 
     return window(arguments.theme)

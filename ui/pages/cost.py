@@ -27,6 +27,7 @@ from ui.session import Session
 from ui.states import BUSY, CAN_RUN, State
 from ui.widgets.arranging import column, panel
 from ui.widgets.figures import Figures
+from ui.widgets.fitting import Fitting, FittingColumn
 from ui.widgets.labelled_slider import LabelledSlider
 from ui.widgets.roofline_controls import RooflineControls
 
@@ -186,9 +187,8 @@ class CostPage(QWidget):
         about.setProperty("muted", True)
         self._head, self._said = QLabel(wordWrap=True), QLabel(wordWrap=True)
         self._head.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        self._context = QLabel()
+        self._context = QLabel(wordWrap=True)
         self._context.setProperty("muted", True)
-        self._context.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.button = QPushButton()
         self.button.setProperty("primary", True)
         self.button.setToolTip(self.tr("Times every k from 0 to 8 (unless the Stage has), passes of 1 to 33 tokens, "
@@ -200,7 +200,7 @@ class CostPage(QWidget):
         line.addWidget(self.button)
         line.addWidget(self.k, 2)
         line.addWidget(self._context, 3)
-        plots = QWidget()
+        plots = Fitting()
         grid = QGridLayout(plots)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(theme.SPACE)
@@ -212,7 +212,7 @@ class CostPage(QWidget):
         grid.addWidget(panel(column(self.controls, self._said)), 1, 0, 1, 2)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(column(about, self._head, row, panel(self.figures), (plots, 1)))
+        layout.addWidget(FittingColumn(about, self._head, row, panel(self.figures), (plots, 1)))
 
     def _connect(self) -> None:
         s = self._session

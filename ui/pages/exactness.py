@@ -21,7 +21,7 @@ from ui.plots.emitted_plot import Emitted, EmittedPlot
 from ui.plots.pair_plot import PairPlot
 from ui.session import Session
 from ui.states import CAN_RUN
-from ui.widgets.arranging import column, halves, panel
+from ui.widgets.arranging import halves, panel
 from ui.widgets.draw_row import DrawRow
 from ui.widgets.figures import Figures
 from ui.widgets.fitting import FittingColumn
@@ -196,7 +196,7 @@ class ExactnessPage(QWidget):
         self.views.addTab(panel(self.texts), self.tr("Whole texts"))
         self.stack.addWidget(panel(self.predict))
         self.stack.addWidget(FittingColumn(panel(self.rule), panel(self.figures), (self.views, 1)))
-        left = column(about, self._head, self.source, (self.pair_plot, 1), self.draws, (self.emitted_plot, 1))
+        left = FittingColumn(about, self._head, self.source, (self.pair_plot, 1), self.draws, (self.emitted_plot, 1))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(halves(left, self.stack, (64, 36), (720, 410)))

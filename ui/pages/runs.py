@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtWidgets import QFileDialog, QLabel, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QSplitter, QVBoxLayout, QWidget
 
 from simulator.errors import UserError
 from simulator.grids.brief import Brief
@@ -18,7 +18,7 @@ from ui import runs_words, theme
 from ui.runs_desk import RunsDesk
 from ui.runs_model import RunsModel
 from ui.session import Session
-from ui.widgets.arranging import panel
+from ui.widgets.arranging import filling, panel
 from ui.widgets.compare_panel import ComparePanel
 from ui.widgets.grid_dialog import SUFFIX, GridDialog
 from ui.widgets.runs_bar import RunsBar
@@ -26,7 +26,7 @@ from ui.widgets.runs_table import RunsTable
 
 REFRESH_MS = 250  # figures change at most four times a second
 CHUNK, CHUNK_MS = 40, 16  # runs taken into the table at once, some milliseconds of work, and how often
-LEAST = 320  # px of table and texts; with less the page scrolls
+LEAST = 320  # px of table and texts at the usual size of the text; with less the page scrolls
 
 
 class RunsPage(QWidget):
@@ -151,8 +151,7 @@ class RunsPage(QWidget):
         splitter.setSizes([300, 180])
         splitter.setStretchFactor(0, 1)
         splitter.setChildrenCollapsible(False)
-        splitter.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)  # its room, not its wish
-        splitter.setMinimumHeight(LEAST)
+        filling(splitter, LEAST)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.SPACE)

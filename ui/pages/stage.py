@@ -20,6 +20,7 @@ from ui.states import State
 from ui.widgets.arranging import column, halves, panel
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure, Figures
+from ui.widgets.fitting import FittingColumn
 from ui.widgets.known import EVERYTHING, known
 from ui.widgets.reveal import describe
 from ui.widgets.round_cards import RoundCards
@@ -70,7 +71,7 @@ class StagePage(QWidget):
             plot.setMinimumHeight(round(height * points / theme.TEXT))
 
     def _build(self) -> None:
-        left = column(self._about, self._head, self.cards, (self.pq, 5), (self.residual, 3))
+        left = FittingColumn(self._about, self._head, self.cards, (self.pq, 5), (self.residual, 3))
         right = column(panel(self.figures), (self.theory, 1))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

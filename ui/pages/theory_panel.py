@@ -5,7 +5,7 @@ Knows which slider feeds which argument of the curve. The formulas are in `simul
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from simulator.acceptance.published import Published
@@ -111,24 +111,16 @@ class TheoryPanel(QWidget):
 
     def _slider_grid(self) -> QGridLayout:
         """Return the sliders in two columns: a third of the height that a single one would take."""
-        grid, names, self._columns = QGridLayout(), list(SLIDERS), []
+        grid, names = QGridLayout(), list(SLIDERS)
         grid.setHorizontalSpacing(2 * theme.SPACE)
         grid.setVerticalSpacing(theme.SPACE // 2)
         rows = (len(names) + 1) // 2
         for i, name in enumerate(names):
             grid.addWidget(self.sliders[name], i % rows, i // rows)
         for column in (0, 1):
-            self._columns.append([self.sliders[n] for i, n in enumerate(names) if i // rows == column])
-            align_labels(self._columns[column])
+            align_labels([self.sliders[n] for i, n in enumerate(names) if i // rows == column])
             grid.setColumnStretch(column, 1)
         return grid
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Follow a change of the text's size."""
-        if event.type() == QEvent.Type.FontChange and hasattr(self, "_columns"):
-            for column in self._columns:
-                align_labels(column)
-        super().changeEvent(event)
 
     def _switch(self) -> QHBoxLayout:
         """Return the two buttons that choose what the curve shows."""

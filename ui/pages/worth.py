@@ -28,7 +28,7 @@ from ui.widgets.text_part import TextPart
 from ui.worth_model import Findings
 
 TEXT_MS = 250  # numbers change at most four times a second
-HEIGHTS = {"plots": 162, "heat": 94, "look": 200, "sources": 200}  # px at the usual size of the text
+HEIGHTS = {"plots": 162, "look": 200, "sources": 200}  # px at the usual size of the text
 
 
 class WorthPage(QWidget):
@@ -239,11 +239,11 @@ class WorthPage(QWidget):
     def _dress(self) -> None:
         theme.set_headline(self._head, self._colour)
         scale = QApplication.font().pointSizeF() / theme.TEXT
+        shares = {"plots": scale**1.5}  # three side by side: their keys take more lines, too
         plots = [(plot, "plots") for plot in (self.top_plot, self.mass_plot, self.entropy_plot)]
         for widget, name in (
             *plots,
-            (self.text.heat, "heat"),
             (self.look_plot, "look"),
             (self.sources_plot, "sources"),
         ):
-            widget.setMinimumHeight(round(HEIGHTS[name] * scale))
+            widget.setMinimumHeight(round(HEIGHTS[name] * shares.get(name, scale)))

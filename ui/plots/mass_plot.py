@@ -68,7 +68,10 @@ class MassPlot(Plot):
         self.whiskers.setData(x=x, y=y, top=np.minimum(half, 1 - y), bottom=half)
         top = np.minimum(1.0, y + half)
         colour = theme.colour("text")
-        texts = [prob(v, 2 if v >= SMALL else 1) for v in y]
+        narrow = self.plotItem.vb.width() / (len(x) or 1) < theme.text_width(
+            ".00", theme.text_font().pointSizeF(), True
+        )
+        texts = [prob(v, 2 if v >= SMALL and not narrow else 1) for v in y]
         self.tags.set_tags([Tag(*at, text, colour) for *at, text in zip(x, top, texts, strict=True)])
 
     def read_out(self, x: float, y: float) -> str:

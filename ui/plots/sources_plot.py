@@ -20,6 +20,7 @@ from ui.plots.base import Plot
 from ui.plots.key import Entry
 from ui.plots.lab_plot import Tag, Tags
 from ui.plots.marks import Bars, stripes
+from ui.plots.named_axis import name_columns
 from ui.widgets.digits import prob
 
 BAND = 20  # px free above the highest bar, for the numbers
@@ -84,7 +85,7 @@ class SourcesPlot(Plot):
         half = SURE * np.array([s.alpha.error or 0.0 for s in self.sources])
         self.plotItem.vb.setXRange(-0.6, max(3, len(x)) - 0.4, padding=0)
         self.set_y_range(0, 1, BAND)
-        self.plotItem.getAxis("bottom").setTicks([[(i, s.name) for i, s in enumerate(self.sources)], []])
+        name_columns(self.plotItem, [s.name for s in self.sources], max(3, len(x)) + 0.2)
         for pays, bars in self.bars.items():
             bars.set_bars(x, np.where([s.pays is pays for s in self.sources], y, 0.0), 0.0, BAR)
         self.whiskers.setData(x=x, y=y, top=np.minimum(half, 1 - y), bottom=np.minimum(half, y))

@@ -16,6 +16,7 @@ from ui import theme
 from ui.plots.base import Plot
 from ui.plots.key import Entry
 from ui.plots.marks import Bars, stripes
+from ui.plots.named_axis import name_columns
 from ui.plots.scales import ceiling
 
 TOPS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 25.0, 50.0)
@@ -58,7 +59,7 @@ class WaterfallPlot(Plot):
         self.top = ceiling(1.02 * max(levels), TOPS)
         self.plotItem.vb.setXRange(-0.5, len(levels) + 0.5, padding=0)
         self.set_y_range(0, self.top, 2.4 * QFontMetricsF(theme.text_font()).height())  # two lines of text on a bar
-        self.plotItem.getAxis("bottom").setTicks([list(enumerate(self._names())), []])
+        name_columns(self.plotItem, self._names(), len(levels) + 1)
         self._draw_bars()
         self._draw_labels()
         self._plain.setData(np.array([-0.5, len(levels) + 0.5]), np.ones(2))

@@ -17,6 +17,7 @@ from ui.plots.support_plot import SupportPlot
 from ui.widgets.arranging import filling, halves
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure, Figures
+from ui.widgets.fitting import Fitting
 from ui.widgets.labelled_slider import LabelledSlider
 
 
@@ -138,7 +139,7 @@ class AddUpPanel(QWidget):
         return slider
 
     def _build(self) -> None:
-        left, right = QWidget(), QWidget()
+        left, right = Fitting(), Fitting()
         column = QVBoxLayout(left)
         column.addWidget(self.figures)
         column.addWidget(self.verdict)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import (
+    QApplication,
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QSizePolicy,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ui import theme
 
@@ -52,11 +61,39 @@ def halves(left: QWidget, right: QWidget, shares: tuple[int, int], widths: tuple
     return splitter
 
 
+def open_wide(dialog: QWidget, width: int, height: int) -> None:
+    """Give a dialog this size in px, more in larger text where the screen has the room."""
+    scale, room = QApplication.font().pointSizeF() / theme.TEXT, dialog.screen().availableSize()
+    wide, high = (max(usual, min(round(usual * scale), most)) for usual, most in
+                  ((width, room.width()), (height, room.height())))  # fmt: skip
+    dialog.resize(wide, high)
+
+
 def filling(widget: QWidget, least: int) -> QWidget:
-    """Let a plot or table take the height that is left, at least so many px; what it would like itself does not count.
+    """Let a plot or table take the height that is left, at least so many px at the usual size of the text.
+
+    What it would like itself does not count.
 
     Beside wrapped texts a page is as high as its parts would like to be, and a plot would like 480 px.
     """
     widget.setSizePolicy(widget.sizePolicy().horizontalPolicy(), QSizePolicy.Policy.Ignored)
-    widget.setMinimumHeight(least)
+    widget.installEventFilter(_Least(widget, least))
     return widget
+
+
+class _Least(QObject):
+    """Keeps a widget's least height in step with the size of the text."""
+
+    def __init__(self, widget: QWidget, least: int) -> None:
+        super().__init__(widget)
+        self._widget, self._least = widget, least
+        self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow a change of the text's size."""
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+        return False
+
+    def _fit(self) -> None:
+        self._widget.setMinimumHeight(round(self._least * QApplication.font().pointSizeF() / theme.TEXT))

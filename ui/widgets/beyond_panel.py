@@ -17,6 +17,7 @@ from ui import theme
 from ui.plots.axis_plot import Answer, AxisPlot
 from ui.plots.control_plot import ControlPlot
 from ui.widgets.arranging import filling, halves
+from ui.widgets.fitting import Fitting
 from ui.widgets.labelled_slider import LabelledSlider, align_labels
 
 
@@ -175,7 +176,7 @@ class BeyondPanel(QWidget):
         return answers
 
     def _build(self) -> None:
-        left, right = QWidget(), QWidget()
+        left, right = Fitting(), Fitting()
         buttons, sliders = QHBoxLayout(), QVBoxLayout()
         for button in (self.fit, self.match):
             buttons.addWidget(button)

@@ -5,7 +5,7 @@ Knows: which cost belongs to which draft source. Does not know: how a cost is me
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from simulator.measure import Sweep
@@ -90,9 +90,3 @@ class CostPanel(QWidget):
             if not self._c_measured:
                 text += self.tr(" c of a draft model is assumed: prompt lookup was measured.")
         self._state.setText(text)
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Follow a change of the text's size."""
-        if event.type() == QEvent.Type.FontChange and hasattr(self, "measure"):
-            align_labels(list(self.sliders.values()))
-        super().changeEvent(event)

@@ -5,8 +5,13 @@ Knows: numbers of draws. Does not know: what is drawn.
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, Signal
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from ui import theme
 
 DRAWS = (1, 10_000, 100_000, 1_000_000)
 
@@ -64,4 +69,5 @@ class DrawRow(QWidget):
         return button
 
     def _dress(self) -> None:
-        self._test.setMinimumHeight(2 * self._test.fontMetrics().height())  # two lines: nothing below it jumps
+        line = QFontMetricsF(theme.text_font()).height()  # the label's own font may be late
+        self._test.setMinimumHeight(math.ceil(2 * line))  # two lines: nothing below it jumps

@@ -17,10 +17,12 @@ class Fitting(QWidget):
     """A widget as high, at least, as its layout needs at its width."""
 
     def event(self, event: QEvent) -> bool:
-        """Fit again when a part wants another height."""
+        """Fit again when a part wants another height, or when it is shown."""
         done = super().event(event)
-        if event.type() == QEvent.Type.LayoutRequest:
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
             self._fit()
+        elif event.type() == QEvent.Type.FontChange and not self.isVisible():
+            self.setMinimumHeight(0)
         return done
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -29,6 +31,8 @@ class Fitting(QWidget):
         self._fit()
 
     def _fit(self) -> None:
+        if not self.isVisible():
+            return  # until it is shown: behind another tab texts keep the size that they had
         layout = self.layout()
         wraps = layout is not None and layout.hasHeightForWidth()
         least = layout.totalMinimumHeightForWidth(self.width()) if wraps else 0

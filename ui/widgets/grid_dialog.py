@@ -37,6 +37,7 @@ from simulator.text.prompts import Prompt, read_prompt
 from simulator.verify import RULES
 from ui import theme
 from ui.runs_values import opening
+from ui.widgets.arranging import open_wide
 from ui.widgets.check_list import CheckList
 
 SUFFIX = ".jsonl"
@@ -57,6 +58,7 @@ class GridDialog(QDialog):
         self.grid: Grid | None = None
         self.setWindowTitle(self.tr("Grid of runs"))
         self.setMinimumSize(720, 560)
+        open_wide(self, 720, 560)
         self.prompts, self.rules = CheckList(), CheckList()
         for i, prompt in enumerate(prompts):
             self.prompts.add(opening(prompt.text, SHOWN), prompt, i == 0, prompt.text)

@@ -42,6 +42,7 @@ class LabelledSlider(QWidget):
         self._default = self._rounded(minimum if default is None else default)
         self._value = self._default
         self._label, self._words = _Label(self), (symbol, name)
+        self._aligned: list[LabelledSlider] = []  # those whose labels have one width, this one among them
         self._label.setText(f"<b>{escape(symbol)}</b>&nbsp; {escape(name)}" if symbol else escape(name))
         self._slider = QSlider(Qt.Orientation.Horizontal, self)
         self._spin = QDoubleSpinBox(self)
@@ -87,9 +88,10 @@ class LabelledSlider(QWidget):
         before = bold.horizontalAdvance(symbol) + plain.horizontalAdvance("  ") if symbol else 0
         return math.ceil(before + plain.horizontalAdvance(name)) + 1
 
-    def set_label_width(self, width: int) -> None:
-        """Give the label a fixed width."""
-        self._label.setFixedWidth(width)
+    def align_label(self, sliders: list[LabelledSlider]) -> None:
+        """Give the label the width of the widest of these, now and at any other size of text."""
+        self._aligned = sliders
+        self._label.setFixedWidth(max(s.label_width() for s in sliders))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Leave the wheel to the page unless slider or number has the focus; keep the keys that move the slider."""
@@ -110,6 +112,8 @@ class LabelledSlider(QWidget):
         theme.set_face(self._spin, fixed_width=True)
         digits = QFontMetricsF(theme.token_font()).horizontalAdvance(DIGITS)
         self._spin.setFixedWidth(round(digits) + 2 * theme.SPACE)
+        if self._aligned:
+            self.align_label(self._aligned)
 
     def _build(self, name: str, help: str) -> None:
         self._slider.setRange(0, self._steps())
@@ -174,6 +178,5 @@ class _Label(QLabel):
 
 def align_labels(sliders: list[LabelledSlider]) -> None:
     """Give all labels the width of the widest, so that the sliders start at one line."""
-    width = max((s.label_width() for s in sliders), default=0)
     for slider in sliders:
-        slider.set_label_width(width)
+        slider.align_label(sliders)

@@ -31,6 +31,7 @@ from ui.pair_choice import Choice, place_of, with_recent
 from ui.pair_survey import Survey
 from ui.pair_words import draft_verdict, memory_words, pair_sentence, shortage, target_verdict
 from ui.widgets.add_model import AddModelButton
+from ui.widgets.arranging import open_wide
 from ui.widgets.doctor_page import DoctorPage
 from ui.widgets.download_page import DownloadPage
 from ui.widgets.model_picker import ModelPicker
@@ -62,7 +63,7 @@ class PairDialog(QDialog):
         self.target.choose(self._start[0])
         self.draft.choose(self._start[1])
         self._show()
-        self.resize(1220, 740)
+        open_wide(self, 1220, 740)
 
     @property
     def choice(self) -> Choice:

@@ -28,6 +28,7 @@ from simulator.text.encoding import Reading, in_chat
 from simulator.text.prompts import Prompt, as_prompt, presets, read_prompt
 from ui import theme
 from ui.prompt_reader import PromptReader
+from ui.widgets.arranging import open_wide
 from ui.widgets.prompt_edit import PromptEdit
 from ui.widgets.prompt_tokens import PromptTokens
 
@@ -52,7 +53,7 @@ class PromptDialog(QDialog):
         self._build()
         self._connect()
         self._show(prompt)
-        self.resize(*SIZE)
+        open_wide(self, *SIZE)
 
     @property
     def prompt(self) -> Prompt:

@@ -6,6 +6,7 @@ Knows: columns and which row is chosen. Does not know: whether a number is true.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -22,6 +23,8 @@ from simulator.acceptance.published import PUBLISHED, Published
 from ui import theme
 from ui.widgets.digits import prob
 
+SOURCE = 6  # its column
+
 
 class PublishedPanel(QWidget):
     """The table, what the chosen row means, and where it can be loaded."""
@@ -31,7 +34,7 @@ class PublishedPanel(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.table = QTableWidget(len(PUBLISHED), 7)
+        self.table = _Table(len(PUBLISHED), 7)
         heads = (
             (self.tr("setting, as reported"), self.tr("What was measured, on what.")),
             ("k", self.tr("Draft length.")),
@@ -106,9 +109,10 @@ class PublishedPanel(QWidget):
                 item.setText(text)
                 item.setToolTip(f"{p.setting}\n{p.source}" + (f"\n{p.note}" if p.note else ""))
                 item.setFont(theme.text_font())
-                item.setForeground(theme.colour("muted" if column == 6 else "text"))
+                item.setForeground(theme.colour("muted" if column == SOURCE else "text"))
                 if self.table.item(row, column) is None:
                     self.table.setItem(row, column, item)
+        self.table.fit_columns()
 
     def _build(self) -> None:
         t = self.table
@@ -124,6 +128,7 @@ class PublishedPanel(QWidget):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(SOURCE, QHeaderView.ResizeMode.Fixed)
         row = QHBoxLayout()
         self.load.setProperty("primary", True)
         for button in (self.load, self.laws):
@@ -135,6 +140,22 @@ class PublishedPanel(QWidget):
         layout.addWidget(t, 1)
         layout.addWidget(self.said)
         layout.addLayout(row)
+
+
+class _Table(QTableWidget):
+    """Gives the source what the setting leaves, but at least half of what both have."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the new width."""
+        super().resizeEvent(event)
+        self.fit_columns()
+
+    def fit_columns(self) -> None:
+        """Share the width between setting and source; the other columns have what they need."""
+        head = self.horizontalHeader()
+        wishes = [max(self.sizeHintForColumn(i), head.sectionSizeHint(i)) for i in range(self.columnCount())]
+        both = self.viewport().width() - sum(wishes[1:SOURCE])
+        self.setColumnWidth(SOURCE, max(0, min(wishes[SOURCE], max(both - wishes[0], both // 2))))
 
 
 def _share(value: float | None) -> str:

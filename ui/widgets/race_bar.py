@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSlider, QWidget
 
 from ui import race_words, theme
 from ui.replay import SPEEDS
@@ -98,6 +98,7 @@ class RaceBar(QWidget):
             widget.installEventFilter(self)
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._time.setToolTip(self.tr("Seconds of the race that are shown, of the slower lane's."))
+        self.speed.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)  # as high as the buttons
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.SPACE)
@@ -115,7 +116,6 @@ class RaceBar(QWidget):
         theme.set_face(self._time, fixed_width=True)
         face = QFontMetricsF(theme.token_font())
         self._time.setFixedSize(round(face.horizontalAdvance(LONGEST)), round(face.height()) + 2)  # no layout a tick
-        self.speed.setMinimumHeight(self.play_button.sizeHint().height())
         self._label()
 
     def _label(self) -> None:

@@ -19,6 +19,7 @@ from ui.plots.lengths_plot import LengthsPlot
 from ui.plots.rates_plot import RatesPlot
 from ui.widgets.arranging import filling, halves
 from ui.widgets.figure_table import FigureTable
+from ui.widgets.fitting import Fitting
 
 
 class RatesPanel(QWidget):
@@ -91,14 +92,14 @@ class RatesPanel(QWidget):
         return laws
 
     def _build(self) -> None:
-        left, right = QWidget(), QWidget()
+        left, right = Fitting(), Fitting()
         column = QVBoxLayout(left)
         column.addWidget(filling(self.table, 140), 1)
         for label in (self.counts, self.agreement, self.notes):
             column.addWidget(label)
         plots = QVBoxLayout(right)
         for plot in (self.rates, self.lengths):
-            plots.addWidget(filling(plot, 150), 1)
+            plots.addWidget(filling(plot, 180), 1)
         for side in (left, right):
             side.layout().setContentsMargins(0, 0, 0, 0)
             side.layout().setSpacing(theme.SPACE)

@@ -5,7 +5,7 @@ Knows: which choices there are. Does not know: what follows from them.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
 from simulator.cost.roofline import HARDWARE, SIZES, WEIGHT_BYTES, Hardware, Setting, Size
@@ -16,6 +16,7 @@ from ui.widgets.labelled_slider import LabelledSlider, align_labels
 BATCHES = tuple(2**i for i in range(13))
 CONTEXTS = (0, 128, 512, 2048, 8192, 32_768, 131_072)
 DEFAULTS = {"device": "H100 SXM", "size": SIZES[1].name, "weights": "bfloat16", "batch": 1, "context": 512}
+LONG = {"device": 4, "size": 5}  # whose texts are long: their shares of the width that the others leave
 
 
 class RooflineControls(QWidget):
@@ -84,20 +85,13 @@ class RooflineControls(QWidget):
             self.sliders[name].set_range(limits.minimum, max(limits.maximum, value))
             self.sliders[name].setValue(value)
 
-    def changeEvent(self, event: QEvent) -> None:
-        """Follow a change of the text's size."""
-        if event.type() == QEvent.Type.FontChange and hasattr(self, "sliders"):
-            align_labels(list(self.sliders.values()))
-        super().changeEvent(event)
-
     def _combo(self, name: str, choices: list[tuple[str, object]], help: str) -> QComboBox:
         combo = QComboBox()
         for text, value in choices:
             combo.addItem(text, value)
         combo.setAccessibleName(name)
         combo.setToolTip(help)
-        combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        combo.setMinimumContentsLength(4)
+        combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         combo.setMaxVisibleItems(20)
         return combo
 
@@ -118,7 +112,10 @@ class RooflineControls(QWidget):
             caption.setToolTip(combo.toolTip())
             grid.addWidget(caption, 0, 2 * i)
             grid.addWidget(combo, 0, 2 * i + 1)
-            grid.setColumnStretch(2 * i + 1, 3 if name in ("device", "size") else 2)
+            if name in LONG:
+                combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+                combo.setMinimumContentsLength(4)
+            grid.setColumnStretch(2 * i + 1, LONG.get(name, 0))
         grid.addWidget(self.sliders["alpha"], 1, 0, 1, 4)
         grid.addWidget(self.sliders["c"], 1, 4, 1, 6)
         align_labels(list(self.sliders.values()))

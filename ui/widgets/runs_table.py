@@ -72,6 +72,7 @@ class RunsTable(QTreeView):
         """
         shown = [i for i in range(len(COLUMNS)) if not self.isColumnHidden(i)]
         wishes = {i: max(self.sizeHintForColumn(i), self._head_width(i)) for i in shown}
+        wishes[0] = max(LEAST_NAME, wishes[0])
         spare = self.viewport().width() - sum(wishes.values())
         air = min(MOST_AIR, max(0, spare) // len(shown))
         for i in shown[1:]:

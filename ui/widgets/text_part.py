@@ -20,6 +20,7 @@ from ui.widgets.digits import prob
 from ui.widgets.heat_text import FAINT, STRONG, HeatText
 
 PART = 1000  # tokens shown at once
+HEIGHT = 94  # px of the tokens, at least, at the usual size of the text
 STEPS, FEW = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 1.0)  # of the key; beside the place in a long text
 
 
@@ -152,4 +153,4 @@ class TextPart(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.SPACE // 2)
         layout.addWidget(self._strip)
-        layout.addWidget(filling(self.heat, self.heat.minimumSizeHint().height()), 1)
+        layout.addWidget(filling(self.heat, HEIGHT), 1)

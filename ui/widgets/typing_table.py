@@ -19,6 +19,7 @@ WIDEST = {  # a text that must fit; the verdict takes what is left
     Column.DISK: "839 MB", Column.MEMORY: "Memory",
 }  # fmt: skip
 LEAST = "13.6 × smaller · same vocabulary"  # of the verdict; longer ones are cut only where a name is, too
+SPARE = (Column.ENTRIES, Column.ROWS, Column.CONTEXT, Column.DTYPE, Column.ARCHITECTURE, Column.DISK)  # in this order
 FRAME = 3  # px; what the style leaves around a cell's text
 SELECTED = 0.3  # opacity of the accent behind the chosen row
 
@@ -87,19 +88,24 @@ class TypingTable(QTableView):
         metrics = self.fontMetrics()
         pad = 2 * theme.SPACE + 4 * FRAME
         self.verticalHeader().setDefaultSectionSize(metrics.height() + theme.SPACE)
-        for column, text in WIDEST.items():
-            self.setColumnWidth(column, metrics.horizontalAdvance(text) + pad)
+        self._widths = {column: metrics.horizontalAdvance(text) + pad for column, text in WIDEST.items()}
+        for column, width in self._widths.items():
+            self.setColumnWidth(column, width)
         self.horizontalHeader().setMinimumSectionSize(metrics.horizontalAdvance("Tokens") + pad)
         self.setMinimumHeight(4 * (metrics.height() + theme.SPACE))
         self._sheet()
         self._fit()
 
     def _fit(self) -> None:
-        """Share what the other columns leave between names and the verdict; where it is too little, it scrolls."""
+        """Share what the other columns leave between names and the verdict; where it is too little, some are hidden."""
         advance, model = self.fontMetrics().horizontalAdvance, self.model()
         pad = 2 * theme.SPACE + 4 * FRAME
-        others = sum(self.columnWidth(column) for column in WIDEST if column != Column.NAME)
-        least, usual = advance(LEAST) + pad, advance(WIDEST[Column.NAME]) + pad
+        least, usual = advance(LEAST) + pad, self._widths[Column.NAME]
+        others = sum(self._widths.values()) - usual
+        for column in SPARE:
+            hidden = least + usual + others > self.viewport().width()
+            self.setColumnHidden(column, hidden)
+            others -= self._widths[column] if hidden else 0
         names = (model.index(row, Column.NAME).data() for row in range(model.rowCount()))
         wanted = max(map(advance, names), default=0) + pad
         spare = self.viewport().width() - others

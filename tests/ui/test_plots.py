@@ -324,6 +324,20 @@ def test_extreme_sliders_stay_in_range(curve, alpha, c, k):
         assert not a.intersects(b)
 
 
+@pytest.mark.parametrize("c_verify", [0.0, 0.05, 0.125, 0.18, 0.3])
+def test_the_curve_does_not_run_through_the_words_below_it(curve, c_verify):
+    """At costs where long drafts end between .5 and .75, 'slower than plain decoding' lay under the curve."""
+    curve.resize(350, 280)
+    curve.set_model(0.67, 0.105, c_verify, 4, 0.19)
+    curve.redraw_now()
+    words, view = curve._slow_text, curve.plotItem.vb
+    box = view.mapToView(words.mapRectToParent(words.boundingRect()).topLeft())
+    right = view.mapToView(words.mapRectToParent(words.boundingRect()).bottomRight()).x()
+    k, speed = curve.formula.getData()
+    beside = speed[(k >= box.x() - 0.5) & (k <= right + 0.5)]
+    assert not words.isVisible() or beside.min() >= box.y()
+
+
 def test_a_slider_storm_costs_a_bounded_number_of_redraws_and_the_last_value_wins(curve, qtbot, monkeypatch):
     """Dragging once queued every intermediate value; the view lagged seconds behind (SD-067)."""
     drawn, draw = [], CurvePlot.draw

@@ -24,6 +24,7 @@ from ui.plots.marks import Bars, Callout, Callouts
 from ui.plots.reported import Reported, ReportedMark
 
 K_MAX = 16
+LOWEST = 0.75  # a speedup below it needs an axis from 0, or the words at its bottom would lie on the curve
 WILDEST = 1.6  # times the highest median or curve: whiskers beyond are cut off, the tooltip has their ends
 MARGIN = 0.45  # of k, free at both ends of the axis
 SPEEDUP_TOPS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0)
@@ -134,7 +135,7 @@ class CurvePlot(Plot):
         most = WILDEST * max(middles)  # one disturbed repeat must not press the curve flat
         values = [*middles, *(min(v, most) for row in shown for v in row[2:])]
         slowest, tops = min(values), SPEEDUP_TOPS if self.quantity == "speedup" else TOKEN_TOPS
-        self.low = 0.0 if slowest < 0.5 else 0.5 if self.quantity == "speedup" else 1.0 if slowest >= 1 else 0.5
+        self.low = 0.0 if slowest < LOWEST else 0.5 if self.quantity == "speedup" else 1.0 if slowest >= 1 else 0.5
         self.high = next((top for top in tops if top >= max(values)), tops[-1])
         self.plotItem.vb.setXRange(-MARGIN, K_MAX + MARGIN, padding=0)
         self.callouts.set_lines(1)

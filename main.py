@@ -97,11 +97,11 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def check_system() -> None:
+def check_system(platform: str = "") -> None:
     """Raise `UserError` where Qt would not even be imported, or would end the process: it lacks a library."""
     from ui.system_libraries import check
 
-    check()
+    check(platform)
 
 
 def keep_numpy_to_one_thread() -> None:
@@ -143,7 +143,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
 
         return models(arguments.device, arguments.dtype)
     if arguments.command == "bench" and arguments.ui:
-        check_system()
+        check_system("offscreen")
         from ui.bench import ui_bench
 
         return ui_bench(arguments.json)
@@ -152,7 +152,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
 
         return run_bench(arguments)
     if arguments.command == "shot":
-        check_system()
+        check_system("offscreen")
         from ui.gallery import shot
 
         return shot(arguments.page, arguments.out, arguments.size, arguments.theme, arguments.state)

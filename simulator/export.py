@@ -10,12 +10,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from simulator.files import ExportError, check_file, plain, write_together
+from simulator.files import ExportError, Progress, check_file, plain, write_together
 from simulator.records import DraftedToken, ExtraToken, Position, RoundTrace, Run, Shape, Verdict
 from simulator.text.texts import Texts
 
@@ -66,7 +66,6 @@ RULES = {
 _FORMULA = frozenset("=+-@＝＋－＠﹢﹣﹦﹫")
 _PICTURES = {c: 0x2400 + c for c in range(0x20) if chr(c) not in "\t\r\n"}  # many readers end a cell or file at NUL
 Row = dict[str, str]
-Progress = Callable[[float], None]
 
 
 def write_csv(

@@ -21,6 +21,7 @@ import numpy as np
 from simulator.errors import UserError
 
 Writer = Callable[[BinaryIO], None]
+Progress = Callable[[float], None]  # told the share that is done; what it raises ends the writing or reading
 
 
 class ExportError(UserError, OSError):

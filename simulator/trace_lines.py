@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from simulator.files import Progress
 from simulator.records import RoundTrace, Run
 from simulator.store import RoundStore
 from simulator.typed import from_json
@@ -30,9 +31,7 @@ class NoTrace(ValueError):
     """What is wrong with the file, as the end of a sentence that begins with its name."""
 
 
-def read_lines(
-    path: Path | str, progress: Callable[[float], None] = lambda share: None
-) -> tuple[tuple[Run, ...], dict[str, Any]]:
+def read_lines(path: Path | str, progress: Progress = lambda share: None) -> tuple[tuple[Run, ...], dict[str, Any]]:
     """Return the runs and the metadata of a file of version 1; raise `NoTrace`, ValueError or what gzip raises."""
     size = os.stat(path).st_size
     with open(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:

@@ -9,7 +9,7 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from simulator.columns import DRAFTED, DTYPES, EXTRA, Columns
-from simulator.files import plain
+from simulator.files import Progress, plain
 from simulator.records import Run
 from simulator.store import parts_of
 from simulator.text.texts import Texts, texts_to_json
@@ -28,7 +28,6 @@ from simulator.typed import to_json
 VERSION = 2
 HEAD, EMPTY_SUM = "trace.json", b"00000000"
 BLOCK = 2**20  # bytes read or written at once
-Progress = Callable[[float], None]  # told the share that is done; what it raises ends the writing or reading
 
 
 class _Summing:

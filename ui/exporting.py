@@ -71,23 +71,13 @@ class Exporter(QObject):
         """Begin to write the run as CSV with its metadata beside it; raise `UserError` where that cannot be."""
         shown = self._ready(session)
         check_writable(path)
-
-        def work(meter: Meter) -> Iterator[Path]:
-            write_csv(path, [shown.run], shown.texts, shown.meta(), meter)
-            yield path
-
-        self._work.begin(self.tr("Writing {path} ...").format(path=path), work)
+        self._begin(path, lambda meter: write_csv(path, [shown.run], shown.texts, shown.meta(), meter))
 
     def save(self, path: Path, session: Session) -> None:
         """Begin to write the run as a trace that can be opened again; raise `UserError` where that cannot be."""
         shown = self._ready(session)
         check_file(path)
-
-        def work(meter: Meter) -> Iterator[Path]:
-            save_trace(path, [shown.run], shown.meta(), meter, shown.texts)
-            yield path
-
-        self._work.begin(self.tr("Writing {path} ...").format(path=path), work)
+        self._begin(path, lambda meter: save_trace(path, [shown.run], shown.meta(), meter, shown.texts))
 
     def cancel(self) -> None:
         """Give up what is being written: nothing of it stays."""
@@ -96,6 +86,13 @@ class Exporter(QObject):
     def close(self, timeout: float) -> bool:
         """Let what is being written be done within `timeout` seconds, else give it up; return whether it ended."""
         return self._work.close(timeout, patience=timeout)
+
+    def _begin(self, path: Path, write: Callable[[Meter], None]) -> None:
+        def work(meter: Meter) -> Iterator[Path]:
+            write(meter)
+            yield path
+
+        self._work.begin(self.tr("Writing {path} ...").format(path=path), work)
 
     def _ready(self, session: Session) -> Shown:
         shown = on_screen(session)

@@ -19,11 +19,15 @@ FOR_X = {
 }  # fmt: skip
 
 
-def check() -> None:
-    """Raise `UserError` with the packages to install where a library that Qt loads is missing; on Linux only."""
+def check(platform: str = "") -> None:
+    """Raise `UserError` with the packages to install where a library that Qt loads is missing; on Linux only.
+
+    `platform` is Qt's name of what is drawn on where nobody asked for another, "" for the screen.
+    """
     if sys.platform != "linux":
         return
-    missing = [package for file, package in {**ALWAYS, **(FOR_X if _on_x() else {})}.items() if not _there(file)]
+    on_x = _on_x(os.environ.get("QT_QPA_PLATFORM") or platform)
+    missing = [package for file, package in {**ALWAYS, **(FOR_X if on_x else {})}.items() if not _there(file)]
     if missing:
         raise UserError(
             f"Qt cannot open a window: this system lacks {', '.join(missing)}. Install what is missing and start "
@@ -31,10 +35,9 @@ def check() -> None:
         )
 
 
-def _on_x() -> bool:
+def _on_x(platform: str) -> bool:
     """Return whether Qt will talk to an X server."""
-    asked = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0]
-    return asked == "xcb" or not (asked or os.environ.get("WAYLAND_DISPLAY"))
+    return platform.split(":")[0] == "xcb" or not (platform or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _there(file: str) -> bool:

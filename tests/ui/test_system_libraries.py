@@ -4,6 +4,7 @@ import ctypes
 
 import pytest
 
+import main
 from simulator.errors import UserError
 from ui import system_libraries
 
@@ -39,6 +40,24 @@ def test_libraries_of_x_are_asked_for_only_on_x(lacking, platform, wayland):
     lacking(*system_libraries.FOR_X, platform="xcb", wayland=wayland)
     with pytest.raises(UserError):
         system_libraries.check()
+
+
+def test_pictures_ask_for_no_library_of_x_unless_somebody_wants_them_there(lacking):
+    lacking(*system_libraries.FOR_X)
+    system_libraries.check("offscreen")
+    lacking(*system_libraries.FOR_X, platform="xcb")
+    with pytest.raises(UserError):
+        system_libraries.check("offscreen")
+
+
+@pytest.mark.parametrize("command", [["shot", "--page", "stage", "--out", "x.png"], ["bench", "--ui"]])
+def test_commands_that_draw_offscreen_say_so_to_the_check(monkeypatch, command):
+    asked = []
+    monkeypatch.setattr(system_libraries, "check", lambda platform="": asked.append(platform))
+    monkeypatch.setattr("ui.gallery.shot", lambda *arguments: 0)
+    monkeypatch.setattr("ui.bench.ui_bench", lambda *arguments: 0)
+    assert main.main(command) == 0
+    assert asked == ["offscreen"]
 
 
 def test_other_systems_bring_their_own(lacking, monkeypatch):

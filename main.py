@@ -79,6 +79,8 @@ def add_pair(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{model}-dtype", default=None, metavar="T", help=f"--dtype for the {model} alone")
     parser.add_argument("--accept-differing", action="store_true", help="go on although a few entries of the "
                         "two vocabularies differ; those are never drafted")  # fmt: skip
+    parser.add_argument("--compile", action="store_true", help="let torch's compiler fuse a model's small operations; "
+                        "takes minutes, and changes nothing for a float32 Llama on the CPU")  # fmt: skip
 
 
 def add_number(parser: argparse.ArgumentParser, p: Parameter) -> None:

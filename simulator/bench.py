@@ -11,34 +11,28 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from simulator.bench_table import table_lines
+from simulator.clocks import Clock, clock_for
 from simulator.cost.machine import MachineCost, measure_cost
-from simulator.cost.waterfall import of_costs
-from simulator.engine import Clock
+from simulator.cost.waterfall import middle, of_costs
 from simulator.errors import UserError
 from simulator.loading import Pair
-from simulator.measure import Spread, clock_for, in_turns, spread, tokens_per_second
+from simulator.measure import Spread, costs_by_repeat, in_turns, spread, tokens_per_second
 from simulator.metrics import from_rounds
 from simulator.records import Run, RunConfig
-from simulator.round_cost import cost, predicted_speedup, round_costs
+from simulator.round_cost import cost
 from simulator.text.prompts import DEFAULT_PROMPT
-from simulator.theory import speedup
+from simulator.theory.speedup import speedup
 
 TOKENS = 200
 REPEATS = 5
 COMPARED_K = 4  # the k at which transformers' assisted generation is compared
 OFF = f"speculative k={COMPARED_K}, trace off"
 KS = tuple(range(9))
-FIGURES = (
-    "ratio_plain", "ratio_assisted", "trace_ratio", "alpha", "c", "c_verify", "fixed", "step_ms",
-    "prediction_mean_abs_error", "formula_mean_abs_error", "waterfall_largest_rest", "bandwidth_gb_per_second",
-    "copy_gb_per_second", "product_gb_per_second", "read_mb_per_token", "bandwidth_fraction", "knee_width",
-    "c_verify_behind_knee",
-)  # fmt: skip
 
 Caller = Callable[[int], float]  # seed -> tokens per second
 
@@ -123,20 +117,20 @@ def _results(
     assisted, ours = f"transformers assisted, {COMPARED_K} tokens", f"speculative k={COMPARED_K}"
     of_k = {k: runs[f"speculative k={k}" if k else "plain"] for k in ks}
     by_k = {k: [r for run in of_k[k] for r in run.rounds] for k in ks}
-    fitted, costs = cost(by_k[0], by_k), round_costs(by_k[0], by_k)
+    fitted, repeats = cost(by_k[0], by_k), costs_by_repeat(of_k)
     assert fitted is not None
     alpha = from_rounds([r for k in ks if k for r in by_k[k]]).alpha
     assert alpha is not None
     decoding = {k: [tokens_per_second(run.rounds) or 0.0 for run in of_k[k]] for k in ks}
     without = [tokens_per_second(run.rounds) or 0.0 for run in runs[OFF]]
-    measured = {k: _ratio(decoding[k], decoding[0]).median for k in ks if k and k in costs}  # no k beyond --tokens
+    measured = {k: _ratio(decoding[k], decoding[0]).median for k in ks if k and k in repeats[0]}  # no k beyond --tokens
     formula = {k: float(speedup(alpha, fitted.c, k, fitted.c_verify, fitted.fixed)) for k in measured}
     lengths = {k: spread([len(run.tokens) / len(run.rounds) for run in of_k[k]]).median for k in measured}
-    predicted = {k: predicted_speedup(costs, k, lengths[k]) for k in measured}
-    falls = [of_costs(alpha, costs, k, lengths[k], measured[k]) for k in measured]
+    falls = {k: middle([of_costs(alpha, costs, k) for costs in repeats]) for k in measured}
+    predicted = {k: fall.predicted for k, fall in falls.items()}
     return {
         "target": pair.target.entry.name, "draft": pair.draft.entry.name if pair.draft else None,
-        "device": pair.target.device, "dtype": pair.target.dtype, "tokens": tokens,
+        "device": pair.target.device, "dtype": pair.target.dtype, "tokens": tokens, "threads": _threads(pair),
         "table": {name: _rounded(spread(values)) for name, values in rates.items()},
         "plain_tokens_per_second": spread(rates["plain"]).median,
         "speculative_tokens_per_second": {k: spread(rates[f"speculative k={k}"]).median for k in ks if k},
@@ -148,14 +142,24 @@ def _results(
         "speedup_measured": measured, "speedup_predicted": predicted, "speedup_formula": formula,
         "prediction_mean_abs_error": _mean_abs_error(predicted, measured),
         "formula_mean_abs_error": _mean_abs_error(formula, measured),
-        "waterfall_largest_rest": max(fall.rest_share for fall in falls),
+        "waterfall_largest_rest": max(fall.rest_share for fall in falls.values()),
         "tokens_per_round": lengths,
-        "round_cost": {k: {"draft": each.draft, "verify": each.verify, "other": each.other}
-                       for k, each in costs.items()},
+        "round_cost": {k: {part: spread([getattr(costs[k], part) for costs in repeats]).median
+                           for part in ("draft", "verify", "other")} for k in repeats[0]},
         "prefill_ms": {k: spread([run.prefill_ms for run in of_k[k]]).median for k in ks},
         "alpha": alpha, "step_ms": fitted.step_ms, "c": fitted.c, "c_verify": fitted.c_verify, "fixed": fitted.fixed,
         "python": platform.python_version(), "machine": platform.machine(),
     }  # fmt: skip
+
+
+def _threads(pair: Pair) -> dict[str, int | None]:
+    """Return on how many threads each model decodes, of those that torch has."""
+    import torch
+
+    from simulator.models.threads import threads_of
+
+    loaded = {"target": pair.target, **({"draft": pair.draft} if pair.draft else {})}
+    return {role: threads_of(each.model) for role, each in loaded.items()} | {"torch": torch.get_num_threads()}
 
 
 def _ceiling(found: MachineCost) -> dict[str, Any]:
@@ -189,18 +193,5 @@ def _rounded(s: Spread) -> list[float]:
 def print_results(results: dict[str, Any], json_only: bool = False) -> None:
     """Print the table for people, then one JSON line."""
     if not json_only:
-        print(f"{results['target']} <- {results['draft']}, {results['device']} {results['dtype']}, T = 1, "
-              f"{results['tokens']} tokens")  # fmt: skip
-        print(f"{'':38}{'tokens/s':>9}  (lowest .. highest)")
-        for name, (middle, low, high) in results["table"].items():
-            print(f"{name:38}{middle:9.1f}  ({low:.1f} .. {high:.1f})")
-        for name in FIGURES:
-            print(f"{name:38}{results[name]:9.3f}" if results[name] is not None else f"{name:38}{'-':>9}")
-        print("decoding alone, prefill apart; predicted: from the measured parts of a round; formula: mean alpha, line")
-        print(" k   measured  predicted    formula  prefill, ms")
-        for k, measured in results["speedup_measured"].items():
-            predicted, formula = results["speedup_predicted"][k], results["speedup_formula"][k]
-            print(f"{k:2d} {measured:9.2f}x {predicted:9.2f}x {formula:9.2f}x {results['prefill_ms'][k]:12.1f}")
-        print(" tokens in one pass:  " + "  ".join(f"{n}: {ms:.2f} ms" for n, ms in results["verify_ms"].items()))
-        sys.stdout.flush()
+        print("\n".join(table_lines(results)), end="\n\n", flush=True)
     print(json.dumps(results))

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from simulator import catalog
+from simulator.clocks import clock_for
 from simulator.engine import checked_prompt
 from simulator.errors import UserError
 from simulator.export import check_writable, write_csv
 from simulator.loading import SOURCES, Pair, Progress, choose_device, choose_dtype, content_hash, load_pair
 from simulator.local.memory import free_bytes
 from simulator.local.models_table import table
-from simulator.measure import clock_for, run_once
+from simulator.measure import run_once
 from simulator.parameters import check
 from simulator.records import Run, RunConfig, Sampling
 from simulator.report import report, text_of
@@ -30,7 +31,7 @@ from simulator.run_table import run_lines
 from simulator.text.encoding import in_chat
 from simulator.text.prompts import Prompt, as_prompt, presets, read_prompt
 from simulator.text.vocabulary import describe, diagnose
-from simulator.trace import save_trace
+from simulator.trace.file import save_trace
 from simulator.verify import RULES
 
 HEADLESS_CSV = "specscope-rounds.csv"
@@ -81,13 +82,16 @@ def load(target: str | None, draft: str | None, source: str, device: str = "auto
             said = last.text
             print(said, file=sys.stderr)
     assert isinstance(last, Pair)
+    for loaded in (last.target, last.draft):
+        if loaded is not None and loaded.notice:
+            print(loaded.notice, file=sys.stderr)
     return last
 
 
-def places(arguments: argparse.Namespace) -> dict[str, str | None]:
-    """Return where and in which dtype one of the two models goes, where that is not the same for both."""
+def places(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return where and in which dtype one of the two models goes, where not both do, and whether they are compiled."""
     names = ("target_device", "draft_device", "target_dtype", "draft_dtype")
-    return {name: getattr(arguments, name) for name in names}
+    return {name: getattr(arguments, name) for name in names} | {"compiled": arguments.compile}
 
 
 def models(device: str = "auto", dtype: str = "auto") -> int:

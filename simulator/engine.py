@@ -9,22 +9,21 @@ newest token. That token is *pending* and is the first input of the next target 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from simulator.drafts.base import Checkpoint, DraftSource, Proposal, no_checkpoint
+from simulator.clocks import Clock
+from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.errors import UserError
-from simulator.models.base import LanguageModel, prefill
+from simulator.judging.base import Judged, Place
+from simulator.judging.host import Host
+from simulator.models.base import Following, LanguageModel, prefill
 from simulator.parameters import check
 from simulator.records import (
     Bars,
     DraftedToken,
     Event,
     ExtraToken,
-    FloatArray,
     Position,
     RoundTrace,
     RunConfig,
@@ -34,13 +33,10 @@ from simulator.records import (
     StopReason,
     Verdict,
 )
-from simulator.reduction import bars, shapes
-from simulator.sampling import checked, probabilities
-from simulator.store import tokens_of
+from simulator.sampling import checked
+from simulator.trace.store import tokens_of
 from simulator.uniforms import RoundUniforms, round_uniforms
-from simulator.verify import RULES, Outcome, accept_probability, chances
-
-Clock = Callable[[], float]  # seconds; waits for the device first where there is one
+from simulator.verify import RULES
 
 
 class Stopped(Exception):
@@ -67,6 +63,7 @@ def speculate(
     prompt = checked_prompt(prompt, target)
     text = [*prompt, *tokens_of(earlier)]
     source = source if config.k else None
+    place = place_of(target, source, config)
     stop = _stop(text, len(prompt), target, config)
 
     start = clock()
@@ -85,7 +82,7 @@ def speculate(
     index = len(earlier)
     while stop is None:
         try:
-            trace, notice = decode_round(target, source, text, len(prompt), config, index, checkpoint, clock)
+            trace, notice = decode_round(place, text, len(prompt), config, index, checkpoint, clock)
         except Stopped:
             stop = StopReason.STOPPED
             break
@@ -112,8 +109,7 @@ def autoregress(
 
 
 def decode_round(
-    target: LanguageModel,
-    source: DraftSource | None,
+    place: Place,
     text: Sequence[int],
     prompt_length: int,
     config: RunConfig,
@@ -122,33 +118,43 @@ def decode_round(
     clock: Clock,
 ) -> tuple[RoundTrace, str | None]:
     """Do one round behind `text`: draft, verify, judge, roll back. Return its trace and a notice for the user."""
+    target, source = place.target, place.source
     start = clock()
     u = round_uniforms(config.seed, index, config.k)
     n = _room(target, len(text), config.max_new_tokens - (len(text) - prompt_length), config.k)
-    draft = _propose(source, text, u.draft[:n], target.vocab, checkpoint)
+    draft = place.draft(text, u.draft[:n], checkpoint)
     drafted = clock()
 
     checkpoint()
-    logits = target.extend([text[-1], *draft.tokens])  # [n + 1, vocab]
+    logits = place.verify(text[-1], draft)  # [n + 1, vocab]
     verified = clock()
-    p = probabilities(logits, config.sampling, target.name)
 
-    judged = _until_end_token(draft.tokens, config.end_tokens)
-    rows = p[: judged + 1], draft.q[:judged], draft.tokens[:judged]
-    outcome = RULES[config.rule](*rows, u.accept[:judged].tolist(), u.extra)
-    emitted = _emitted(draft.tokens, outcome, config.end_tokens)
+    judged = place.judge(logits, draft, u)
+    emitted = _emitted(judged, config.end_tokens)
 
     after = [*text, *emitted]
     target.rollback(target.length - (len(after) - 1))
     if source is not None:
         source.commit(after)
 
-    limits = chances(config.rule, *rows)
-    positions = _positions(p, draft, outcome, u, limits, len(text), emitted, config.detail)
+    positions = _positions(judged, u, len(text), emitted, config.detail)
     done = clock()
-    trace = RoundTrace(index, len(text), positions, emitted, 1000 * (drafted - start) if draft.tokens else 0.0,
+    trace = RoundTrace(index, len(text), positions, emitted, 1000 * (drafted - start) if judged.tokens else 0.0,
                        1000 * (verified - drafted), 1000 * (done - start))  # fmt: skip
     return trace, draft.notice
+
+
+def place_of(target: LanguageModel, source: DraftSource | None, config: RunConfig) -> Place:
+    """Return where the rounds of a run are judged: on the target's device by the exact rule, by any other here.
+
+    A device means CUDA: verdicts are made in float64, which mps has not.
+    """
+    device = getattr(target, "device", None)
+    if config.rule == "exact" and (isinstance(target, Following) or (device is not None and device.type == "cuda")):
+        from simulator.judging.device import Device
+
+        return Device(target, source, config)
+    return Host(target, source, config)
 
 
 def checked_config(config: RunConfig) -> RunConfig:
@@ -185,60 +191,37 @@ def _room(target: LanguageModel, text_length: int, budget: int, k: int) -> int:
     return max(0, min(k, budget - 1, context))
 
 
-def _propose(
-    source: DraftSource | None, text: Sequence[int], uniforms: NDArray[np.float64], vocab: int, checkpoint: Checkpoint
-) -> Proposal:
-    if source is None or not len(uniforms):
-        return Proposal((), np.zeros((0, vocab), np.float32), ())
-    proposal = source.propose(text, uniforms, checkpoint)
-    assert proposal.q.shape == (len(proposal.tokens), vocab), (proposal.q.shape, len(proposal.tokens), vocab)
-    return proposal
-
-
-def _until_end_token(tokens: Sequence[int], end_tokens: frozenset[int]) -> int:
-    """Return how many drafted tokens to judge: those behind the first end token are never tested."""
-    return next((i + 1 for i, t in enumerate(tokens) if t in end_tokens), len(tokens))
-
-
-def _emitted(tokens: Sequence[int], outcome: Outcome, end_tokens: frozenset[int]) -> tuple[int, ...]:
+def _emitted(judged: Judged, end_tokens: frozenset[int]) -> tuple[int, ...]:
     """Return what joins the text; an accepted end token closes the round without a bonus."""
-    kept = tuple(tokens[: outcome.accepted])
-    return kept if kept and kept[-1] in end_tokens else (*kept, outcome.extra)
+    kept = judged.tokens[: judged.outcome.accepted]
+    return kept if kept and kept[-1] in end_tokens else (*kept, judged.outcome.extra)
 
 
 def _positions(
-    p: FloatArray, draft: Proposal, outcome: Outcome, u: RoundUniforms, limits: Sequence[float], text_length: int,
-    emitted: tuple[int, ...], detail: bool,
-) -> tuple[Position, ...]:  # fmt: skip
+    judged: Judged, u: RoundUniforms, text_length: int, emitted: tuple[int, ...], detail: bool
+) -> tuple[Position, ...]:
     """Return the trace of every scored position that means something: drafted ones, and the bonus or plain one."""
+    outcome, n = judged.outcome, len(judged.tokens)
     extra_at = outcome.accepted if len(emitted) > outcome.accepted else None
-    count = max(len(draft.tokens), 0 if extra_at is None else extra_at + 1)
-    tokens = []
-    for i in range(count):
-        drafted = _drafted_token(p, draft, outcome, u, limits, i) if i < len(draft.tokens) else None
-        extra = ExtraToken(outcome.extra, outcome.kind, float(p[i, outcome.extra]), u.extra) if i == extra_at else None
-        tokens.append((drafted, extra))
+    count = max(n, 0 if extra_at is None else extra_at + 1)
+    extra = ExtraToken(outcome.extra, outcome.kind, judged.p_extra, u.extra)
+    tokens = [(_drafted_token(judged, u, i) if i < n else None, extra if i == extra_at else None) for i in range(count)]
     figures: Sequence[Shape | None] = [None] * count
     shown: Sequence[Bars | None] = [None] * count
     if detail:
-        figures = shapes(p[:count], draft.q)
-        shown = bars(p[:count], draft.q, [[t.token_id for t in pair if t is not None] for pair in tokens])
+        figures, shown = judged.details([[t.token_id for t in pair if t is not None] for pair in tokens])
     return tuple(
         Position(i + 1, text_length + i, drafted, extra, figures[i], shown[i])
         for i, (drafted, extra) in enumerate(tokens)
     )
 
 
-def _drafted_token(
-    p: FloatArray, draft: Proposal, outcome: Outcome, u: RoundUniforms, limits: Sequence[float], i: int
-) -> DraftedToken:
-    token = draft.tokens[i]
-    tested = i < outcome.tested
-    verdict = Verdict.ACCEPTED if i < outcome.accepted else Verdict.REJECTED if tested else Verdict.DISCARDED
-    p_x, q_x = float(p[i, token]), float(draft.q[i, token])
+def _drafted_token(judged: Judged, u: RoundUniforms, i: int) -> DraftedToken:
+    tested = i < judged.outcome.tested
+    verdict = Verdict.ACCEPTED if i < judged.outcome.accepted else Verdict.REJECTED if tested else Verdict.DISCARDED
     u_accept = float(u.accept[i]) if tested else None
-    limit = limits[i] if i < len(limits) else accept_probability(p_x, q_x)  # behind an end token nothing is judged
-    return DraftedToken(token, p_x, q_x, limit, draft.u[i], u_accept, verdict)
+    return DraftedToken(judged.tokens[i], judged.p[i], judged.q[i], judged.limits[i], judged.u_draft[i], u_accept,
+                        verdict)  # fmt: skip
 
 
 def _stop(text: Sequence[int], prompt_length: int, target: LanguageModel, config: RunConfig) -> StopReason | None:

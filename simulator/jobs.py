@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from simulator.clocks import clock_for
 from simulator.cost.machine import measure_cost
 from simulator.engine import speculate
 from simulator.exactness.sequence import compare_greedy, compare_sequences
 from simulator.loading import Pair, load_pair
-from simulator.measure import clock_for, sweep
+from simulator.measure import sweep
 from simulator.records import RoundTrace, RunConfig, RunFinished
 from simulator.runner import Control, Job
 from simulator.text.prompts import Prompt

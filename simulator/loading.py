@@ -17,7 +17,7 @@ from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.errors import UserError
 from simulator.local.devices import DTYPES, choose_device, choose_dtype, reason
 from simulator.local.gguf_headers import quick_headers
-from simulator.local.load_model import load_model
+from simulator.local.load_model import Read, load_model
 from simulator.local.memory import check_room, release
 from simulator.local.weights import content_hash
 from simulator.records import Sampling
@@ -52,6 +52,7 @@ class Loaded:
     dtype: str
     sha256: str = ""  # of config, tokenizer and weights as they were read
     ends: tuple[int, ...] = ()  # end tokens that it declares; empty = the tokenizer's
+    notice: str = ""  # a sentence about how it is computed, where there is one to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,14 @@ class Progress:
 def load_pair(
     target: str = DEFAULT_TARGET, draft: str | None = DEFAULT_DRAFT, *, device: str = "auto", dtype: str = "auto",
     target_device: str | None = None, draft_device: str | None = None, target_dtype: str | None = None,
-    draft_dtype: str | None = None, accept_differing: bool = False, checkpoint: Checkpoint = no_checkpoint,
+    draft_dtype: str | None = None, accept_differing: bool = False, compiled: bool = False,
+    checkpoint: Checkpoint = no_checkpoint,
 ) -> Generator[Progress | Pair, None, None]:  # fmt: skip
     """Yield progress, then the pair. Raise `UserError` with one sentence where something cannot be loaded.
 
     A device or dtype of one model goes before the one for both. `accept_differing`: go on although a few entries of
-    the two vocabularies differ. Whatever ends this early leaves no memory taken.
+    the two vocabularies differ. `compiled`: let torch's compiler fuse small operations, where a model runs through
+    torch; where it could not, the model's notice says why. Whatever ends this early leaves no memory taken.
     """
     entries = [usable(find(target)), *([usable(find(draft))] if draft else [])]
     yield Progress("Starting torch and transformers ...", 0.05)
@@ -133,7 +136,7 @@ def load_pair(
     try:
         for i, entry in enumerate(entries):
             begin, share = 0.1 + 0.8 * i / len(entries), 0.8 / len(entries)
-            loaded.append((yield from _load(entry, devices[i], dtypes[i], begin, share, checkpoint)))
+            loaded.append((yield from _load(entry, devices[i], dtypes[i], begin, share, checkpoint, compiled)))
         checkpoint()
         yield Progress("Reading the tokenizer ...", 0.95)
         yield assemble(loaded[0], loaded[1] if draft else None, vocabulary, checkpoint)
@@ -161,20 +164,20 @@ def load(entry: Entry, device: str, dtype: str) -> Loaded:
 
 
 def _load(
-    entry: Entry, device: str, dtype: str, begin: float, share: float, checkpoint: Checkpoint
+    entry: Entry, device: str, dtype: str, begin: float, share: float, checkpoint: Checkpoint, compiled: bool = False
 ) -> Generator[Progress, None, Loaded]:
     """Yield how far one model is, from `begin` on and `share` wide; return it."""
     where = f"Loading {entry.name} on {device} in {dtype}"
     yield Progress(f"{where} ...", begin)
     checkpoint()
-    steps = load_model(entry, device, dtype, checkpoint)
+    steps = load_model(entry, device, dtype, checkpoint, compiled)
     while True:
         try:
-            file, fraction = next(steps)
+            what, fraction = next(steps)
         except StopIteration as stop:
-            model, ends, digest = stop.value
-            return Loaded(entry, model, device, dtype, digest, tuple(ends))
-        yield Progress(f"{where}: {file} ...", begin + share * fraction)
+            read: Read = stop.value
+            return Loaded(entry, read.decoder, device, dtype, read.sha256, tuple(read.ends), read.notice)
+        yield Progress(f"{where}: {what} ...", begin + share * fraction)
 
 
 def agreed(target: Entry, draft: Entry, accept_differing: bool) -> Diagnosis:

@@ -8,45 +8,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.clocks import Clock
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
-from simulator.engine import Clock, speculate
+from simulator.engine import speculate
 from simulator.metrics import AcceptanceFigures, from_rounds
 from simulator.models.base import LanguageModel
 from simulator.records import RoundTrace, Run, RunConfig, RunFinished, RunStarted, StopReason
-from simulator.round_cost import Cost, RoundCost, cost, round_costs
-from simulator.store import summary_of
+from simulator.round_cost import Cost, RoundCost, cost, run_costs
+from simulator.trace.store import summary_of
 
 WARM_UP_TOKENS = 8
 TURN = 25  # tokens that a run decodes before the next one has its turn: a machine's slow second hits them all alike
 
 Contender = tuple[DraftSource | None, RunConfig]
-
-
-def clock_for(device: str) -> Clock:
-    """Return a clock in seconds that waits for the device's queued work before it reads the time."""
-    if device.startswith("cuda"):
-        import torch
-
-        def cuda_clock() -> float:
-            torch.cuda.synchronize(device)
-            return time.perf_counter()
-
-        return cuda_clock
-    if device.startswith("mps"):
-        import torch
-
-        def mps_clock() -> float:
-            torch.mps.synchronize()
-            return time.perf_counter()
-
-        return mps_clock
-    return time.perf_counter
 
 
 def run_once(
@@ -141,13 +121,18 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The measured points so far; `cost`, `figures` and `rounds` are filled once the last repeat is done."""
+    """The measured points so far; `cost`, `figures` and `repeats` are filled once the last repeat is done."""
 
     points: tuple[MeasuredPoint, ...]
     done: float  # fraction in [0, 1]
     cost: Cost | None = None
     figures: AcceptanceFigures | None = None  # pooled over all k >= 1
-    rounds: Mapping[int, RoundCost] = field(default_factory=dict)  # by k
+    repeats: tuple[Mapping[int, RoundCost], ...] = ()  # of each repeat, by k (`run_costs`)
+
+    @property
+    def whole(self) -> frozenset[int]:
+        """Return the draft lengths k >= 1 of which some round drafted all k tokens; others measured shorter drafts."""
+        return frozenset(k for costs in self.repeats for k in costs if k)
 
 
 def sweep(
@@ -176,8 +161,15 @@ def sweep(
                 runs[k].append(run)
     rounds = {k: [r for run in runs[k] for r in run.rounds] for k in ks}
     pooled = [r for k in ks if k for r in rounds[k]]
-    costs = round_costs(rounds[0], rounds)
+    costs = costs_by_repeat(runs)
     yield Sweep(_points(runs), 1.0, cost(rounds[0], rounds), from_rounds(pooled), costs)
+
+
+def costs_by_repeat(runs: Mapping[int, Sequence[Run]]) -> tuple[dict[int, RoundCost], ...]:
+    """Return what the rounds of each repeat cost, from as many runs of each k, plain ones under 0."""
+    repeats = ({k: run.rounds for k, run in zip(runs, repeat, strict=True)}
+               for repeat in zip(*runs.values(), strict=True))  # fmt: skip
+    return tuple(run_costs(rounds[0], rounds) for rounds in repeats)
 
 
 def _points(runs: dict[int, list[Run]]) -> tuple[MeasuredPoint, ...]:

@@ -1,7 +1,7 @@
 """A run of an opened trace file: whose it is, what it was made of, and whether a loaded pair can go on with it.
 
 Knows: what the metadata of `run --trace` say, and that whoever wrote a file may have put anything there.
-Does not know: how files are read (`trace`), threads, screens.
+Does not know: how files are read (`trace.file`), threads, screens.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from simulator.errors import UserError
 from simulator.grids.brief import Brief, brief_of, models_of
 from simulator.loading import SOURCES, Loaded, Pair
 from simulator.records import Run, RunConfig, StopReason
-from simulator.store import Rounds, as_columns
 from simulator.text.prompts import Prompt
 from simulator.text.texts import Texts
-from simulator.trace import Trace, TraceError
+from simulator.trace.file import Trace, TraceError
+from simulator.trace.store import Rounds, as_columns
 
 NUMBERS = ("sha256", "device", "dtype")  # of each model: what makes its numbers
 

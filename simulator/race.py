@@ -12,17 +12,20 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from simulator.clocks import Clock, clock_for
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
-from simulator.engine import Clock, Stopped, speculate
+from simulator.engine import Stopped, speculate
 from simulator.errors import UserError
 from simulator.exactness.sequence import Divergence, divergence
 from simulator.loading import Pair, Progress
-from simulator.measure import WARM_UP_TOKENS, clock_for, run_once
+from simulator.measure import WARM_UP_TOKENS, run_once
 from simulator.models.base import LanguageModel
-from simulator.records import Event, RoundTrace, RunConfig, RunFinished, RunStarted, StopReason, Verdict
+from simulator.records import Event, Kind, RoundTrace, RunConfig, RunFinished, RunStarted, StopReason, Verdict
 from simulator.runner import Control, Job
 from simulator.text.prompts import Prompt
 
+EVEN = 0.02  # a lead below this share of the speed is none: one run each
+FEW = 8  # tokens: in a shorter run one slow pass decides
 PARTS = 20  # times a lane says how far it is: every word costs the window time that the lane may be missing
 
 
@@ -68,6 +71,19 @@ class Race:
     def speedup(self) -> float:
         """Return speculative over plain tokens per second."""
         return self.speculative.tokens_per_second / self.plain.tokens_per_second
+
+    @property
+    def drafted(self) -> bool:
+        """Return whether any round drafted: not with a budget of one token, nor where a source found nothing."""
+        return any(origin != Kind.PLAIN.value for origin in self.speculative.origins)
+
+    @property
+    def winner(self) -> Lane | None:
+        """Return the faster lane per token; None where nothing was drafted, few tokens came, or the lead is none."""
+        short = min(len(self.plain.tokens), len(self.speculative.tokens)) < FEW
+        if short or not self.drafted or abs(self.speedup - 1) < EVEN:
+            return None
+        return self.speculative if self.speedup > 1 else self.plain
 
 
 @dataclass(frozen=True, slots=True)

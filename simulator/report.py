@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from simulator.cost.verdict import formula_speedup
 from simulator.loading import Pair
 from simulator.measure import tokens_per_second
 from simulator.metrics import from_rounds
 from simulator.records import Run
 from simulator.round_cost import cost
 from simulator.text.token_text import StreamText
-from simulator.theory import speedup
 
 
 def report(runs: Sequence[Run], baselines: Sequence[Run], pair: Pair) -> dict[str, Any]:
@@ -40,9 +40,7 @@ def _figures(runs: Sequence[Run], baselines: Sequence[Run], pair: Pair) -> dict[
     figures = from_rounds(rounds)
     fitted = cost(plain, {config.k: rounds}) if config.k else None
     speed, base = tokens_per_second(rounds), tokens_per_second(plain)
-    predicted = None
-    if fitted is not None and figures.alpha is not None:
-        predicted = float(speedup(figures.alpha, fitted.c, config.k, fitted.c_verify, fitted.fixed))
+    predicted = formula_speedup(figures, fitted, config.k, config.rule) if fitted is not None else None
     stops = {str(each.stop) for each in runs}
     return {
         "text": text_of(run, pair),

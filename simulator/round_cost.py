@@ -1,8 +1,11 @@
 """What a draft step, a verified position and a round cost, in target steps, from measured rounds.
 
 Knows times in traces. Does not know how they were taken (`measure`) or what the formulas make of them (`theory`).
-Every time is a mean without hiccups: a round that took more than HICCUP times the median of its kind is the machine's
-doing. A mean, not a median, because some rounds do cost more (the draft reads two tokens after a full acceptance).
+
+Two questions, two means. What a step costs is a mean without hiccups: a round that took more than HICCUP times the
+median of its kind is the machine's doing. (A mean, not a median, because some rounds do cost more: the draft reads two
+tokens after a full acceptance.) What a run's speed was made of is a mean of all its rounds, hiccups too: they are in
+the speed.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class RoundCost:
-    """Mean of the rounds that drafted all k tokens, in plain steps; draft + verify + other = the whole round."""
+    """Mean of rounds at one draft length, in plain steps; draft + verify + other = the whole round."""
 
     k: int
     rounds: int
@@ -38,6 +41,7 @@ class RoundCost:
     verify: float  # the target's pass over k + 1 positions
     other: float  # everything else: probabilities, verdict, rollback, trace
     tokens: float  # emitted
+    drafted: float  # k, less where rounds were cut short or a source found less to draft
 
 
 def cost(plain: Sequence[RoundTrace], speculative: Mapping[int, Sequence[RoundTrace]]) -> Cost | None:
@@ -46,27 +50,30 @@ def cost(plain: Sequence[RoundTrace], speculative: Mapping[int, Sequence[RoundTr
     The draft's time and the rest of a round are each fitted with a line in k through their means: slopes c and
     c_verify, intercepts fixed and 1 + fixed added up; with a single k all of it counts as slope.
     """
-    costs = round_costs(plain, speculative)
-    drafting = [each for k, each in costs.items() if k]
+    if not plain:
+        return None
+    step, drafting = _step_ms(plain), []
+    for k in sorted(k for k in speculative if k > 0):
+        if whole := _without_hiccups([r for r in speculative[k] if r.drafted == k]):  # others are rounds of another k
+            drafting.append(_mean(k, whole, step))
     if not drafting:
         return None
     c, first = draft_line(drafting)
     c_verify, fixed = _line([each.k for each in drafting], [each.verify + each.other - 1 for each in drafting])
-    return Cost(_step_ms(plain), c, c_verify, fixed + first)
+    return Cost(step, c, c_verify, fixed + first)
 
 
-def round_costs(
-    plain: Sequence[RoundTrace], speculative: Mapping[int, Sequence[RoundTrace]]
-) -> dict[int, RoundCost]:  # fmt: skip
-    """Return the mean costs by k, plain rounds under 0; empty without plain rounds.
+def run_costs(plain: Sequence[RoundTrace], speculative: Mapping[int, Sequence[RoundTrace]]) -> dict[int, RoundCost]:
+    """Return what the rounds of one repeat cost by k, plain ones under 0; empty without plain rounds.
 
-    Only rounds that drafted all k tokens enter: those cut short at the end of a run are rounds of another k.
+    All rounds count, so that tokens / (draft + verify + other) is the repeat's speedup; a k of which no round drafted
+    all k tokens is left out, for it measured shorter drafts.
     """
     if not plain:
         return {}
-    step = _step_ms(plain)
-    drafting = {k: [r for r in rounds if r.drafted == k] for k, rounds in speculative.items() if k > 0}
-    return {k: _mean(k, rounds, step) for k, rounds in sorted({0: plain, **drafting}.items()) if rounds}
+    step = fmean(r.round_ms for r in plain)
+    drafting = {k: r for k, r in speculative.items() if k > 0 and any(each.drafted == k for each in r)}
+    return {k: _mean(k, rounds, step) for k, rounds in sorted({0: plain, **drafting}.items())}
 
 
 def draft_line(costs: Sequence[RoundCost]) -> tuple[float, float]:
@@ -75,28 +82,15 @@ def draft_line(costs: Sequence[RoundCost]) -> tuple[float, float]:
     More, because after a full acceptance it reads two tokens, and because the target's pass has emptied the caches.
     """
     drafting = [each for each in costs if each.k]
-    return _line([each.k for each in drafting], [each.draft for each in drafting]) if drafting else (0.0, 0.0)
-
-
-def predicted_speedup(costs: Mapping[int, RoundCost], k: int, tokens: float | None = None) -> float:
-    """Return the speedup that the parts of a round add up to: tokens / (k c + first + verify(k + 1) + other(k)).
-
-    c and first are fitted over all k, verify and other are the measured times at this k rather than points of a line.
-    `tokens` per round are those of the run that the prediction is compared with, a median over runs say; else the mean.
-    KeyError where k was not measured. It is not the measured speedup: that also has hiccups and the last rounds of a
-    run.
-    """
-    c, first = draft_line(list(costs.values()))
-    here = costs[k]
-    return (here.tokens if tokens is None else tokens) / (k * c + first + here.verify + here.other)
+    return _line([each.drafted for each in drafting], [each.draft for each in drafting]) if drafting else (0.0, 0.0)
 
 
 def _mean(k: int, rounds: Sequence[RoundTrace], step: float) -> RoundCost:
-    kept = _without_hiccups(rounds)
-    draft = fmean(r.draft_ms for r in kept) / step
-    verify = fmean(r.verify_ms for r in kept) / step
-    other = fmean(r.round_ms - r.draft_ms - r.verify_ms for r in kept) / step
-    return RoundCost(k, len(kept), draft, verify, other, fmean(len(r.emitted) for r in rounds))
+    draft = fmean(r.draft_ms for r in rounds) / step
+    verify = fmean(r.verify_ms for r in rounds) / step
+    other = fmean(r.round_ms - r.draft_ms - r.verify_ms for r in rounds) / step
+    tokens, drafted = fmean(len(r.emitted) for r in rounds), fmean(r.drafted for r in rounds)
+    return RoundCost(k, len(rounds), draft, verify, other, tokens, drafted)
 
 
 def _step_ms(plain: Sequence[RoundTrace]) -> float:
@@ -104,11 +98,13 @@ def _step_ms(plain: Sequence[RoundTrace]) -> float:
 
 
 def _without_hiccups(rounds: Sequence[RoundTrace]) -> list[RoundTrace]:
+    if not rounds:
+        return []
     most = HICCUP * median(r.round_ms for r in rounds)
     return [r for r in rounds if r.round_ms <= most]
 
 
-def _line(ks: Sequence[int], extra: Sequence[float]) -> tuple[float, float]:
+def _line(ks: Sequence[float], extra: Sequence[float]) -> tuple[float, float]:
     """Return the least-squares slope and intercept of extra(k), neither below 0: a cost is never a gain."""
     k, e = np.array(ks, float), np.array(extra)
     if len(k) > 1:

@@ -65,7 +65,7 @@ def probabilities(logits: torch.Tensor, sampling: Sampling, model: str = "the mo
     return scores
 
 
-def _broken(numbers: FloatArray, model: str, first: int) -> BrokenLogitsError:
+def _broken(numbers: NDArray[np.floating[Any]], model: str, first: int) -> BrokenLogitsError:
     """Return the error of rows [n] of which one's number is not finite."""
     row = int(np.flatnonzero(~np.isfinite(numbers))[0])
     return BrokenLogitsError(
@@ -123,16 +123,27 @@ def distributions(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
 
 def on_host(rows: torch.Tensor, model: str, first: int = 1) -> FloatArray:
     """Return rows [n, vocab] of `distributions` as an array, with one wait; raise as `probabilities` does."""
+    array: FloatArray = to_host(rows)
+    require_finite(array[:, 0], model, first)
+    return array
+
+
+def to_host(values: torch.Tensor) -> NDArray[Any]:
+    """Return values as an array, waiting once for the device that they are on."""
     import torch
 
-    if rows.is_cuda:
-        stream = torch.cuda.current_stream(rows.device)
-        rows = rows.to("cpu", non_blocking=True)  # into pinned memory, which the device writes to by itself
+    if values.is_cuda:
+        stream = torch.cuda.current_stream(values.device)
+        values = values.to("cpu", non_blocking=True)  # into pinned memory, which the device writes to by itself
         stream.synchronize()
-    array: FloatArray = rows.cpu().numpy()
-    if not np.isfinite(array[:, 0]).all():
-        raise _broken(array[:, 0], model, first)
+    array: NDArray[Any] = values.cpu().numpy()
     return array
+
+
+def require_finite(numbers: NDArray[np.floating[Any]], model: str, first: int = 1) -> None:
+    """Raise `BrokenLogitsError` where one entry of each row, [n], is not finite: `distributions` breaks whole rows."""
+    if not np.isfinite(numbers).all():
+        raise _broken(numbers, model, first)
 
 
 def draw_there(weights: torch.Tensor, u: float) -> torch.Tensor:

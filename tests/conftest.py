@@ -10,8 +10,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from simulator.records import Bars, DraftedToken, ExtraToken, Kind, Position, Shape, Verdict
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
+settings.load_profile("no deadline")
 
 TOP = 32  # tokens that a position keeps for drawing
 

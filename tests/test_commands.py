@@ -15,7 +15,7 @@ import pytest
 
 import main
 from simulator.catalog import BUNDLED, DEFAULT_DRAFT, DEFAULT_TARGET
-from simulator.trace import load_trace, open_trace
+from simulator.trace.file import load_trace, open_trace
 
 ROOT = Path(main.__file__).parent
 KEYS = {
@@ -211,3 +211,12 @@ def test_numpy_gets_one_thread_unless_somebody_said_otherwise(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     main.keep_numpy_to_one_thread()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+
+
+def test_compile_says_where_there_is_nothing_to_compile_and_changes_no_token(capsys):
+    plain = run(capsys, "--max-new-tokens", "8")
+    assert main.main(["run", "--json", "--compile", "--max-new-tokens", "8"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out.splitlines()[-1])["tokens"] == plain["tokens"]
+    for name in (DEFAULT_TARGET, DEFAULT_DRAFT):
+        assert f"{name} is not compiled: in float32 on the CPU its passes do not go through torch." in said.err

@@ -27,8 +27,10 @@ def value_text(name: str, value: float | None) -> str:
     return f"{int(value):,}" if float(value).is_integer() and name not in FORMULAS else prob(value)
 
 
-def headline(a: Acceptance | None, engine: str, with_pair: bool = True) -> str:
-    """Answer which figure is the one in the engine's log; without rounds, say what to do."""
+def headline(a: Acceptance | None, engine: str, with_pair: bool = True, counting: int = 0) -> str:
+    """Answer which figure is the one in the engine's log; without rounds, say what to do, or how many are counted."""
+    if a is None and counting:
+        return translate("Acceptance", "Counting {n:,} rounds …").format(n=counting)
     if a is None and not with_pair:
         return translate(
             "Acceptance", "No round yet: open a pair and step it, open finished runs, or paste an engine's counters."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -20,6 +21,10 @@ from ui import theme
 from ui.main_window import MainWindow
 from ui.session import Session
 
+# How long the window waits for a thread that computes in Python: with Python's own 5 ms, dozens of times while a frame
+# is painted, opening a long file held the window up for half a second.
+SWITCH_S = 0.0005
+
 
 def new_application(theme_name: str = "dark") -> QApplication:
     """Return the application with SpecScope's fonts and colours."""
@@ -34,6 +39,19 @@ def new_application(theme_name: str = "dark") -> QApplication:
 def worker_threads() -> int:
     """Return how many threads torch gets while a window is open: all cores but one."""
     return max(1, (os.cpu_count() or 2) - 1)
+
+
+def spare_collector(session: Session) -> None:
+    """Leave what is there with the first pair out of Python's search for cycles, which stops all threads.
+
+    With torch and the window that took a fifth of a second each time. A later pair is not kept by it: it may be large.
+    """
+
+    def freeze() -> None:
+        session.pair_changed.disconnect(freeze)
+        gc.freeze()
+
+    session.pair_changed.connect(freeze)
 
 
 def install_exception_hook(window: MainWindow) -> None:
@@ -63,11 +81,13 @@ def main(theme_name: str | None = None, watch: Callable[[MainWindow], None] = la
     session.configure(prompt=DEFAULT_PROMPT)
     window = MainWindow(session, settings)
     install_exception_hook(window)
+    spare_collector(session)
     watch(window)
     window.show()
     signal.signal(signal.SIGINT, lambda *_: window.close())
     signal.signal(signal.SIGTERM, lambda *_: window.close())
     QTimer.singleShot(0, window, lambda: session.load(DEFAULT_TARGET, DEFAULT_DRAFT))
+    sys.setswitchinterval(SWITCH_S)
     status = app.exec()
     if not window.ended:
         os._exit(status)  # a library that heeds no stop would crash in the interpreter's shutdown

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.columns import Columns, columns
-from simulator.packing import pack
 from simulator.records import RoundTrace, Run, RunConfig, StopReason
+from simulator.trace.columns import Columns, columns
+from simulator.trace.packing import pack
 from ui.bench import large_rounds, most_memory, timed
+from ui.bench_turns import long_turns
 
 TRACE_ROUNDS, TRACE_VOCAB, REAL = 100_000, 152_064, 40
 SCRUBS = 60
@@ -42,8 +43,9 @@ def at_scale(rounds: int = TRACE_ROUNDS, played: int = PLAYED) -> dict[str, Any]
     window.show()
     assert window.views  # all pages, as a moment after the start
     real = pack(large_rounds(TRACE_VOCAB, 4, REAL))
-    found = {"trace_rounds": rounds, **growth(app, session, real, played), **long_trace(app, session, real, rounds),
-             **wide_frames(app, session)}  # fmt: skip
+    found = {"trace_rounds": rounds, **growth(app, session, real, played), **long_trace(app, session, real, rounds)}
+    run = Run(RunConfig(k=4), (0,), session.rounds[:], 0.0, StopReason.BUDGET)
+    found |= files(run) | long_turns(app, window, run) | wide_frames(app, session)
     window.close()
     return found
 
@@ -89,7 +91,7 @@ def growth(app: Any, session: Any, real: Columns, played: int) -> dict[str, floa
 
 
 def long_trace(app: Any, session: Any, real: Columns, count: int) -> dict[str, Any]:
-    """Fill a trace; return its memory, what scrubbing through it costs, and the seconds to save and to open it."""
+    """Fill a trace; return its memory and what scrubbing through it costs."""
     before, batch = resident_mb(), []
     for trace in repeated(real, count):
         batch.append(trace)
@@ -103,13 +105,12 @@ def long_trace(app: Any, session: Any, real: Columns, count: int) -> dict[str, A
     found["scrub_to_paint_ms"] = timed(
         app, SCRUBS, lambda i: session.playback.seek(ends.get(i, places.randrange(count))), lambda: None
     )
-    run = Run(RunConfig(k=4), (0,), session.rounds[:], 0.0, StopReason.BUDGET)
-    return found | files(run)
+    return found
 
 
 def files(run: Run) -> dict[str, float]:
     """Return the seconds to save and to open a run's trace; RuntimeError where it does not come back bit for bit."""
-    from simulator.trace import load_trace, save_trace
+    from simulator.trace.file import load_trace, save_trace
 
     with tempfile.TemporaryDirectory() as folder:
         path, start = Path(folder) / "run.trace", time.perf_counter()

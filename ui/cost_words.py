@@ -6,46 +6,25 @@ Knows: how a cost is said in words. Does not know: widgets, or how anything was 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication
 
 from simulator.cost.machine import MachineCost
-from simulator.cost.roofline import Setting, break_even_batch, free_batch, one_pass
+from simulator.cost.roofline import MOST_BATCH, Setting, break_even_batch, free_batch, one_pass
+from simulator.cost.verdict import Verdict
 from simulator.cost.waterfall import Waterfall
 from simulator.loading import Pair
 from simulator.measure import Sweep
-from simulator.round_cost import Cost
-from simulator.theory import best_k, break_even_alpha
+from simulator.theory.tokens_per_round import expected_tokens
+from ui.widgets.digits import pair as told_apart
 from ui.widgets.digits import prob
 from ui.widgets.figures import Figure
 
 translate = QCoreApplication.translate
-K_MAX = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether drafting pays here, from measured points and the costs fitted to them."""
-
-    pays: bool
-    k: int  # the fastest measured draft length of at least 1
-    speedup: float  # measured there
-    alpha: float
-    cost: Cost
-    break_even: float | None  # the smallest alpha at which some k pays; None: none does
-
-
-def verdict(sweep: Sweep | None) -> Verdict | None:
-    """Return the verdict of a complete sweep with a known alpha; None otherwise."""
-    alpha = sweep.figures.alpha if sweep and sweep.figures else None
-    drafting = [p for p in sweep.points if p.k] if sweep else []
-    if sweep is None or sweep.cost is None or alpha is None or not drafting:
-        return None
-    best, c = max(drafting, key=lambda p: p.speedup.median), sweep.cost
-    evens = [break_even_alpha(c.c, c.c_verify, c.fixed, k) for k in range(1, K_MAX + 1)]
-    even = min((e for e in evens if e is not None), default=None)
-    return Verdict(best.speedup.median > 1, best.k, best.speedup.median, alpha, c, even)
+SELDOM = 0.9  # share of rounds that draft, below which the formula's speedups, which draft in each, mislead
+BUSY = 0.1  # unexplained rest / speedup, above which a measurement is worth repeating
+LEAST_GAIN = 0.005  # of the speedup: a lever that brings less is none
 
 
 def sentence(v: Verdict) -> str:
@@ -56,42 +35,100 @@ def sentence(v: Verdict) -> str:
     if v.break_even is None:
         even = translate("Cost", "no alpha pays")
     else:
-        even = translate("Cost", "break-even alpha is {e}, this pair has {a}").format(
-            e=prob(v.break_even, 2), a=prob(v.alpha, 2)
-        )
+        text = translate("Cost", "break-even alpha is {e}, the measured one {a}")
+        even = text.format(**dict(zip("ea", apart(v.break_even, v.alpha), strict=True)))
+    parts = {"k": v.k, "s": speedup(v.speedup.median), "low": speedup(v.speedup.low), "high": speedup(v.speedup.high),
+             "costs": costs, "even": even}  # fmt: skip
+    if v.pays is None:
+        text = translate("Cost", "About even: the best k, {k}, reaches {s} times plain decoding, {low} to {high} in "
+                         "the repeats. Here {costs}; {even}.")  # fmt: skip
+        return text.format(**parts)
     if v.pays:
-        text = translate(
-            "Cost", "Speculate with k\u00a0=\u00a0{k}: {s:.2f} times plain decoding. Here {costs}; {even}. {lever}"
-        )
-        return text.format(k=v.k, s=v.speedup, costs=costs, even=even, lever=_lever(v))
-    text = translate("Cost", "Do not speculate here: {costs}, {even}. The best k, {k}, reaches {s:.2f} times. {change}")
-    return text.format(costs=costs, even=even, k=v.k, s=v.speedup, change=_change(v))
+        text = translate("Cost", "Speculate with k\u00a0=\u00a0{k}: {s} times plain decoding. Here {costs}; {even}.")
+        return f"{text.format(**parts)} {_lever(v)}"
+    text = translate("Cost", "Do not speculate here: {costs}, {even}. The best k, {k}, reaches {s} times.")
+    return f"{text.format(**parts)} {_change(v)}"
+
+
+def never_drafted(source: str) -> str:
+    """Return what is to be said of a sweep in which no round drafted as many tokens as it should."""
+    if source == "ngram":
+        return translate("Cost", "Nothing was drafted: no n-gram of this text came before, so every round was a plain "
+                         "one. Choose a prompt that repeats itself.")  # fmt: skip
+    return translate("Cost", "Nothing can be said: no round drafted all of its k tokens, or nothing was tested.")
+
+
+def no_waterfall(sweep: Sweep, k: int, source: str) -> str:
+    """Return why a complete sweep has no waterfall at this draft length."""
+    whole = sweep.whole
+    if not whole:
+        return never_drafted(source)
+    if k in [p.k for p in sweep.points]:
+        return translate(
+            "Cost", "No round drafted all of k = {k} tokens, so nothing is known of what they cost."
+        ).format(k=k)
+    text = translate("Cost", "k = {k} was not measured; choose one from {low} to {high}.")
+    return text.format(k=k, low=min(whole), high=max(whole))
+
+
+def apart(a: float, b: float) -> tuple[str, str]:
+    """Write two numbers with two digits, with more where it takes them to tell the two apart."""
+    two = prob(a, 2), prob(b, 2)
+    return two if two[0] != two[1] or a == b else told_apart(a, b)
+
+
+def speedup(ratio: float) -> str:
+    """Write a speedup with two decimals, with a third where two would turn it into an even 1."""
+    return f"{ratio:.3f}" if ratio != 1 and abs(ratio - 1) < 0.005 else f"{ratio:.2f}"
 
 
 def _lever(v: Verdict) -> str:
     """Return which cost, were it gone, would bring most."""
-    c = v.cost
-    gains = {
-        translate("Cost", "free drafting"): best_k(v.alpha, 0.0, c.c_verify, c.fixed, k_max=K_MAX),
-        translate("Cost", "free verifying"): best_k(v.alpha, c.c, 0.0, c.fixed, k_max=K_MAX),
-        translate("Cost", "no fixed cost"): best_k(v.alpha, c.c, c.c_verify, 0.0, k_max=K_MAX),
-    }
-    name, (k, speed) = max(gains.items(), key=lambda item: item[1][1])
-    if k == 0:
-        return translate("Cost", "By the formula it should not: the measurement is noisy, measure again.")
-    return translate("Cost", "The largest lever is {name}: by the formula {s:.2f} times at k\u00a0=\u00a0{k}.").format(
-        name=name, s=speed, k=k
-    )
+    if v.drafted < SELDOM:
+        text = translate("Cost", "Only {x} of the rounds found anything to draft: a text that repeats itself more pays "
+                         "more.")  # fmt: skip
+        return text.format(x=f"{v.drafted:.0%}")
+    if not v.promised[0]:
+        if v.tokens > expected_tokens(v.alpha, v.k):
+            return translate("Cost", "By the formula with the mean alpha it should not pay: acceptance comes in "
+                             "streaks, which brings more tokens a round.")  # fmt: skip
+        return translate("Cost", "By the formula it should not pay: the measurement is noisy, measure again.")
+    name, (k, speed) = max(v.levers.items(), key=lambda item: item[1][1])
+    if speed <= v.promised[1] * (1 + LEAST_GAIN):
+        return translate("Cost", "No cost is left whose end would bring more.")
+    names = {
+        "c": translate("Cost", "free drafting"), "c_verify": translate("Cost", "free verifying"),
+        "fixed": translate("Cost", "no fixed cost"),
+    }  # fmt: skip
+    text = translate("Cost", "The largest lever is {name}: by the formula {s:.2f} instead of {now:.2f} times, at "
+                     "k\u00a0=\u00a0{k}.")  # fmt: skip
+    return text.format(name=names[name], s=speed, now=v.promised[1], k=k)
 
 
 def _change(v: Verdict) -> str:
-    """Return what would have to change for one drafted token to pay: c + c_verify + fixed < alpha."""
-    room = v.alpha - v.cost.c_verify - v.cost.fixed
-    if room > 0 and room < v.cost.c:
-        return translate("Cost", "It would pay with c below {c}, or with a larger alpha.").format(c=prob(room, 2))
-    if room <= 0:
-        return translate("Cost", "At this alpha not even a free draft would pay: verifying must get cheaper.")
-    return translate("Cost", "By the formula it should pay a little: the difference is within the noise.")
+    """Return what would have to change for some k to pay by the formula."""
+    if v.promised[0]:
+        text = translate("Cost", "By the formula it should pay, {s} times at k\u00a0=\u00a0{k}: measure again on a "
+                         "quiet machine.")  # fmt: skip
+        return text.format(s=speedup(v.promised[1]), k=v.promised[0])
+    most, c = v.ceilings, v.cost
+    alpha = translate("Cost", ", or with a larger alpha") if v.alpha < (v.break_even or 0.0) else ""
+    if most["c"] > 0:
+        text = translate("Cost", "It would pay with c below {c}{alpha}.")
+        return text.format(c=apart(most["c"], c.c)[0], alpha=alpha)
+    free = translate("Cost", "At this alpha not even a free draft would pay")
+    if most["c_verify"] > 0:
+        text = translate("Cost", "{free}: it takes c_verify below {x}{alpha}.")
+        return text.format(free=free, x=apart(most["c_verify"], c.c_verify)[0], alpha=alpha)
+    if most["fixed"] > 0:
+        text = translate("Cost", "{free}: it takes a fixed cost below {x} of a pass (here {now}){alpha}.")
+        x, now = apart(most["fixed"], c.fixed)
+        return text.format(free=free, x=x, now=now, alpha=alpha)
+    if alpha:
+        return translate("Cost", "{free}, nor free verifying: it takes a larger alpha.").format(free=free)
+    return translate("Cost", "{free}, nor free verifying, nor a larger alpha: all costs are too high.").format(
+        free=free
+    )
 
 
 def roofline_sentence(setting: Setting, k: int, alpha: float, c: float) -> str:
@@ -116,7 +153,8 @@ def _limits(setting: Setting, k: int, alpha: float, c: float) -> str:
     else:
         first = translate("Cost", "It is free up to batch {n:,}.").format(n=math.floor(free))
     if even is None:
-        return first + " " + translate("Cost", "No batch makes drafting slower than plain decoding.")
+        return first + " " + translate("Cost", "No batch up to {n:,} makes drafting slower than plain "
+                                         "decoding.").format(n=MOST_BATCH)  # fmt: skip
     if even == 1:
         return first + " " + translate("Cost", "Drafting is slower than plain decoding at every batch.")
     return first + " " + translate("Cost", "From batch {n:,} on drafting is slower than plain decoding.").format(n=even)
@@ -147,7 +185,9 @@ def figures(v: Verdict | None, found: MachineCost | None, fall: Waterfall | None
                          "measured bandwidth. What is missing to 100 % is overhead and arithmetic.")),
         Figure(f"{fall.rest_share:.1%}" if fall else "–", translate("Cost", "unexplained rest"),
                translate("Cost", "The waterfall's rest / the measured speedup: what tokens per round, draft, verify "
-                         "and fixed cost do not add up to.")),
+                         "and fixed cost do not add up to. Above {x:.0%} the machine was busy with something else: "
+                         "measure again.").format(x=BUSY),
+               "extra" if fall and fall.rest_share > BUSY else "text"),
     ]  # fmt: skip
 
 
@@ -178,9 +218,14 @@ def _ceiling(found: MachineCost | None) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Write a time in ms, or in µs where that takes fewer zeros."""
+    """Write a time in s, ms or µs, whichever takes fewest zeros."""
+    if seconds >= 1:
+        return f"{seconds:,.0f} s" if seconds >= 1000 else f"{seconds:.3g} s"
     return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-4 else f"{1e6 * seconds:.3g} µs"
 
 
 def _bytes(count: float) -> str:
+    """Write a number of bytes in MB, GB or TB."""
+    if count >= 1e12:
+        return f"{count / 1e12:,.0f} TB" if count >= 1e15 else f"{count / 1e12:.3g} TB"
     return f"{count / 1e9:.3g} GB" if count >= 1e9 else f"{count / 1e6:.3g} MB"

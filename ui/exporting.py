@@ -19,7 +19,7 @@ from simulator.export import check_writable, write_csv
 from simulator.files import check_file
 from simulator.records import Run
 from simulator.text.texts import Texts
-from simulator.trace import save_trace
+from simulator.trace.file import save_trace
 from ui.file_work import FileWork, Meter
 from ui.session import Session
 

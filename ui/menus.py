@@ -25,7 +25,7 @@ class Menus:
 
     def _file(self) -> None:
         w, file = self._window, self._menu(self._tr("&File"))
-        _add(file, self._tr("Open pair …"), w.open_pair, "Ctrl+Shift+O")
+        _add(file, self._tr("Open pair …"), w.setup.open_pair, "Ctrl+Shift+O")
         file.addSeparator()
         _add(file, self._tr("Open trace …"), w.files.open_trace, "Ctrl+O")
         self.save = _add(file, self._tr("Save trace …"), w.files.save_trace, "Ctrl+S")
@@ -60,7 +60,7 @@ class Menus:
         rejected.setShortcut(QKeySequence("Ctrl+D"))
         rejected.setCheckable(True)
         rejected.setChecked(True)
-        rejected.toggled.connect(w.ribbon.set_show_rejected)
+        rejected.toggled.connect(w.foot.ribbon.set_show_rejected)
 
     def _menu(self, title: str) -> QMenu:
         return self._window.menuBar().addMenu(title)

@@ -11,7 +11,7 @@ from simulator.catalog import Entry
 from simulator.local.hub import readable
 from simulator.text.glyphs import one_line
 from simulator.text.vocabulary import Diagnosis
-from ui.widgets.model_table import Verdict
+from ui.widgets.model_rows import Verdict
 
 COMPATIBLE, BY_CONSENT, PENDING, OTHER, TOO_LARGE, UNREADABLE = range(6)  # ranks of drafts, the best first
 

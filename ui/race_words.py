@@ -9,15 +9,14 @@ from PySide6.QtCore import QCoreApplication
 
 from simulator.exactness.rules import CARDS, Lossless
 from simulator.loading import Pair
-from simulator.race import Lane, Race, Underway
-from simulator.records import RunConfig
+from simulator.race import FEW, Lane, Race, Underway
+from simulator.records import RunConfig, StopReason
 from ui import sequence_words
 from ui.lab_words import Sentence
 from ui.widgets.digits import prob
 from ui.widgets.token_text import quoted
 
 translate = QCoreApplication.translate
-EVEN = 0.02  # a lead below this share of the speed is none: one run each
 
 
 def seconds(ms: float) -> str:
@@ -33,9 +32,9 @@ def clock(ms: float) -> str:
 
 def invitation(budget: int) -> str:
     """Return what stands where no race has been measured."""
-    text = translate("Race", "Which is faster on this prompt? Press Measure: {n} tokens are decoded plainly, then with "
-                     "the draft, and both are replayed side by side at true speed.")  # fmt: skip
-    return text.format(n=budget)
+    text = translate("Race", "Which is faster on this prompt? Press Measure: up to {tokens}, decoded plainly, then "
+                     "with the draft, and both replayed side by side at true speed.")  # fmt: skip
+    return text.format(tokens=_tokens(budget))
 
 
 def measuring() -> str:
@@ -48,8 +47,16 @@ def headline(race: Race) -> Sentence:
     """Return who won, by how much and over what."""
     s, p, ratio = race.speculative, race.plain, race.speedup
     parts = {"n": len(s.tokens), "m": len(p.tokens), "s": seconds(s.ms), "p": seconds(p.ms), "r": f"{ratio:.2f}",
-             "d": seconds(abs(p.ms - s.ms))}  # fmt: skip
-    if abs(ratio - 1) < EVEN:
+             "d": seconds(abs(p.ms - s.ms)), "tokens": _tokens(len(s.tokens))}  # fmt: skip
+    if not race.drafted:
+        text = translate("Race", "No race: nothing was drafted in {tokens}, so both lanes decoded plainly, in {s} and "
+                         "{p}. {why}")  # fmt: skip
+        return Sentence(text.format(**parts, why=_undrafted(race)), "extra")
+    if min(len(s.tokens), len(p.tokens)) < FEW:
+        text = translate("Race", "Too short to tell: speculative decoding takes {s} for {tokens}, plain decoding {p} "
+                         "for {m}. One slow pass decides that: race longer texts.")  # fmt: skip
+        return Sentence(text.format(**parts), "extra")
+    if race.winner is None:
         text = translate("Race", "A dead heat: speculative decoding takes {s} for {n} tokens, plain decoding {p} for "
                          "{m}, {r} times the speed.")  # fmt: skip
         return Sentence(text.format(**parts))
@@ -82,10 +89,18 @@ def comparable(race: Race) -> Sentence:
     return Sentence(text.format(t=prob(race.config.sampling.temperature)))
 
 
+def _undrafted(race: Race) -> str:
+    """Return why no round drafted."""
+    if race.config.source == "ngram":
+        return translate("Race", "No n-gram of this text came before: choose a prompt that repeats itself.")
+    return translate("Race", "There was no room for a draft: allow more tokens, or choose a shorter prompt.")
+
+
 def conditions(race: Race, pair: Pair, prompt: str) -> str:
     """Return what the race was measured with, in a line."""
     c, draft = race.config, pair.draft
-    drafts = draft.entry.name if draft is not None and c.source == "model" else c.source
+    names = {"model": draft.entry.name if draft is not None else "", "ngram": translate("Race", "n-gram lookup")}
+    drafts = names.get(c.source) or c.source
     parts = [
         f"{pair.target.entry.name} ← {drafts}", f"{pair.target.device} {pair.target.dtype}", f"k = {c.k}",
         CARDS[c.rule].title if c.rule in CARDS else c.rule, f"T = {prob(c.sampling.temperature)}", *_filters(c),
@@ -111,9 +126,20 @@ def title(k: int) -> str:
 
 def count(lane: Lane, shown: int) -> str:
     """Return the line under a lane's bar: how many tokens are there, and from how many passes."""
-    passes = lane.passes[shown - 1] if shown else 0
-    text = translate("Race", "{n} of {all} tokens from {p} passes · prompt read in {ms} before the clock starts")
-    return text.format(n=shown, all=len(lane.tokens), p=passes, ms=seconds(lane.prefill_ms))
+    passes, all = lane.passes[shown - 1] if shown else 0, len(lane.tokens)
+    ends = {StopReason.END_TOKEN: translate("Race", ", the last an end token"),
+            StopReason.CONTEXT: translate("Race", ", then the context was full")}  # fmt: skip
+    text = translate("Race", "{n} of {tokens} from {passes}{end} · prompt read in {ms} before the clock starts")
+    return text.format(n=shown, tokens=_tokens(all), passes=_passes(passes), ms=seconds(lane.prefill_ms),
+                       end=ends.get(lane.stop, "") if shown == all else "")  # fmt: skip
+
+
+def _tokens(n: int) -> str:
+    return translate("Race", "1 token") if n == 1 else translate("Race", "{n} tokens").format(n=n)
+
+
+def _passes(n: int) -> str:
+    return translate("Race", "1 pass") if n == 1 else translate("Race", "{n} passes").format(n=n)
 
 
 def underway(u: Underway, i: int) -> str:

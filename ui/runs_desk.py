@@ -14,13 +14,14 @@ from PySide6.QtCore import QObject, Signal
 
 from simulator.errors import UserError
 from simulator.export import check_writable
-from simulator.grids.brief import Brief, brief_of
+from simulator.grids.brief import Brief
 from simulator.grids.file import GridFile
 from simulator.grids.grid import Grid, count
 from simulator.grids.run import grid_job, pair_name
 from simulator.records import StopReason
 from simulator.text.prompts import Prompt, presets
 from ui.grid_files import GridFiles
+from ui.run_counter import RunCounter
 from ui.session import Session
 from ui.states import CAN_RUN, State
 
@@ -59,6 +60,9 @@ class RunsDesk(QObject):
         self._files.opened.connect(self._take_opened)
         self._files.written.connect(lambda path: self.noted.emit(self.tr("Written to {path}.").format(path=path)))
         self._files.failed.connect(session.problem)
+        self._counter = RunCounter(self)
+        self._counter.counted.connect(lambda run: self._add([run]))
+        self._counter.failed.connect(session.problem)
         session.answered.connect(self._take_answer)
         session.run_finished.connect(self._take_finished)
         session.state_changed.connect(self._follow_state)
@@ -69,6 +73,11 @@ class RunsDesk(QObject):
     def free(self) -> bool:
         """Return whether a grid can begin now."""
         return self._session.state in CAN_RUN and self._session.pair is not None
+
+    @property
+    def counting(self) -> bool:
+        """Return whether a run that has ended is still being counted."""
+        return self._counter.busy
 
     @property
     def left(self) -> bool:
@@ -111,6 +120,8 @@ class RunsDesk(QObject):
     def export(self, path: Path, by: str) -> None:
         """Write all runs as CSV; raise `UserError` where that cannot be."""
         self._check_files()
+        if self.counting:
+            raise UserError(self.tr("The run that has just ended is still being counted: export again in a moment."))
         check_writable(path)
         grids = [self.going.grid] if self.going is not None else []
         self._files.write(path, list(self.runs), by, {"grids": grids, "rows_by": by or "settings"})
@@ -131,8 +142,8 @@ class RunsDesk(QObject):
         return [*own, *(Prompt(p.text) for p in known if p.text not in texts)]
 
     def close(self) -> bool:
-        """Wait for the thread that reads and writes; return whether it ended in time."""
-        return self._files.close(CLOSE_S)
+        """Wait for the threads that read, write and count; return whether they ended in time."""
+        return all([self._files.close(CLOSE_S), self._counter.close(CLOSE_S)])
 
     # --- what comes ---
 
@@ -160,9 +171,9 @@ class RunsDesk(QObject):
         s, run = self._session, self._session.run
         if run is not None and run.rounds and run.stop not in (StopReason.STOPPED, StopReason.ERROR):
             if s.opened is None:
-                self._add([brief_of(run, pair_name(s.pair), s.prompt, 0, s.texts)])
+                self._counter.count(run, pair_name(s.pair), s.prompt, s.texts)
             elif len(run.rounds) > len(s.opened.run.rounds):  # went on here: among the file's, for so are its times
-                self._add([brief_of(run, s.opened.group, s.opened.prompt or s.prompt, 0, s.texts)])
+                self._counter.count(run, s.opened.group, s.opened.prompt or s.prompt, s.texts)
 
     def _add(self, runs: Iterable[Brief], where: Path | None = None) -> None:
         new = []

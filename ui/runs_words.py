@@ -18,6 +18,7 @@ from ui.runs_values import shown
 from ui.widgets.token_text import quoted
 
 translate = QCoreApplication.translate
+STRETCH = 4096  # tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,9 @@ def common(model: RunsModel) -> str:
 def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     """Return the index of the first token that differs, or that only one of them has; None where there is none."""
     shorter = min(len(a), len(b))
-    found = next((i for i in range(shorter) if a[i] != b[i]), shorter)
+    stretches = range(0, shorter, STRETCH)  # compared as a whole: a long text takes no longer than a turn has
+    start = next((i for i in stretches if a[i : i + STRETCH] != b[i : i + STRETCH]), shorter)
+    found = next((i for i in range(start, shorter) if a[i] != b[i]), shorter)
     return None if found == len(a) == len(b) else found
 
 

@@ -14,8 +14,9 @@ from PySide6.QtCore import QObject, Signal
 
 from simulator.grids.brief import Brief
 from simulator.opened import Opened, opened
-from simulator.trace import open_trace
+from simulator.trace.file import open_trace
 from ui.file_work import FileWork, Meter
+from ui.run_counter import AT_ONCE, let_paint
 
 
 class TraceFiles(QObject):
@@ -59,6 +60,8 @@ def _read(path: Path, meter: Meter) -> Iterator[Any]:
     first = opened(path, open_trace(path, meter))
     meter(None)
     yield first
+    if sum(len(run.rounds) for run in first.trace.runs) > AT_ONCE:
+        let_paint(lambda: meter(None))
     for i in range(len(first.trace.runs)):
         meter(None)
         yield replace(first, index=i).brief()

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from simulator.acceptance.body import Acceptance
 from simulator.acceptance.correlation import Fit, fit_beta
 from simulator.acceptance.published import Published
-from simulator.theory import correlated_tokens, expected_tokens, frechet_bounds, independent_length, solve_rho
+from simulator.theory.tokens_per_round import (
+    correlated_tokens,
+    expected_tokens,
+    frechet_bounds,
+    independent_length,
+    solve_rho,
+)
 
 Z = 1.96  # 95 %
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.exactness.chance import chi_square_tail
-from simulator.theory import beta_moments, correlated_tokens, expected_tokens
+from simulator.theory.tokens_per_round import beta_moments, correlated_tokens, expected_tokens
 
 FIT_K = 4  # the draft length that a control run fits at
 GRID = 41  # values of mean and of rho in each pass of the search

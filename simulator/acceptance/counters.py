@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simulator.acceptance.body import Acceptance, Step, derived, histogram_of, of_counts, steps_of
+from simulator.acceptance.body import Acceptance, Step
+from simulator.acceptance.from_counts import derived, histogram_of, of_counts, steps_of
 from simulator.acceptance.pooling import merged
 from simulator.errors import UserError
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.acceptance.body import Acceptance, of_runs
+from simulator.acceptance.body import Acceptance
 from simulator.acceptance.correlation import FIT_K, Control, control
 from simulator.acceptance.counters import read_counters
+from simulator.acceptance.from_runs import of_runs
 from simulator.acceptance.pooling import merged
 from simulator.acceptance.rounds_csv import read_csv
 from simulator.acceptance.truncated import Truncation, frequency_order, pooled, truncate
@@ -26,7 +27,7 @@ from simulator.records import Run, RunConfig, Sampling, StopReason
 from simulator.runner import Control as JobControl
 from simulator.runner import Job
 from simulator.text.prompts import Prompt, as_prompt, presets
-from simulator.trace import load_trace
+from simulator.trace.file import load_trace
 
 CONTROL_KS = tuple(range(1, 9))
 CONTROL_PROMPTS, CONTROL_SEEDS, CONTROL_TOKENS = 6, 2, 192  # many contexts: acceptance differs between them
@@ -34,19 +35,11 @@ ROWS = 16  # positions a pass: full rows of p and q, 2 x 16 x vocabulary in floa
 POSITIONS = 96  # of the newest text; more would not move a mean that one reads to two digits
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What files hold: their runs pooled, and one entry per file."""
-
-    whole: Acceptance
-    files: tuple[Acceptance, ...]
-
-
-def open_job(paths: Sequence[Path]) -> Job:
-    """Read traces and CSVs; yields one `Opened`. `UserError` for the first that cannot be read."""
+def files_job(paths: Sequence[Path]) -> Job:
+    """Read traces and CSVs; yields one `Acceptance`. `UserError` for the first that cannot be read."""
 
     def job(job_control: JobControl) -> Iterator[Any]:
-        yield opened(paths, job_control)
+        yield read_files(paths, job_control)
 
     return job
 
@@ -60,8 +53,8 @@ def counters_job(text: str) -> Job:
     return job
 
 
-def opened(paths: Sequence[Path], job_control: JobControl | None = None) -> Opened:
-    """Return what the files hold; `UserError` for the first that cannot be read."""
+def read_files(paths: Sequence[Path], job_control: JobControl | None = None) -> Acceptance:
+    """Return what the files say together; `UserError` for the first that cannot be read."""
     files: list[Acceptance] = []
     runs: list[Run] = []
     for path in paths:
@@ -76,7 +69,7 @@ def opened(paths: Sequence[Path], job_control: JobControl | None = None) -> Open
             raise UserError(f"{path} holds no rounds: choose a file of a run that emitted at least one token.")
     name = files[0].source if len(files) == 1 else f"{len(files)} files, {files[0].source} to {files[-1].source}"
     traces = all(path.suffix.lower() not in (".csv", ".tsv", ".txt") for path in paths)
-    return Opened(of_runs(name, runs) if traces else merged(name, files), tuple(files))
+    return of_runs(name, runs) if traces else merged(name, files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from simulator.acceptance.body import MIXED, Acceptance, Agreement, Step, derived
+from simulator.acceptance.body import Acceptance, Agreement, Step
+from simulator.acceptance.from_counts import MIXED, derived
 
 
 def merged(source: str, parts: Sequence[Acceptance]) -> Acceptance:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simulator.cost.roofline import REPORTED
-from simulator.theory import equivalent_alpha
+from simulator.theory.tokens_per_round import equivalent_alpha
 
 LEVIATHAN = "Leviathan, Kalman, Matias 2022 (arXiv 2211.17192)"
 CHEN = "Chen et al. 2023 (arXiv 2302.01318)"

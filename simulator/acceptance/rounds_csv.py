@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from simulator.acceptance.body import Acceptance, agreement_of, histogram_of, of_counts
+from simulator.acceptance.body import Acceptance, agreement_of
 from simulator.acceptance.counters import whole
+from simulator.acceptance.from_counts import histogram_of, of_counts
 from simulator.errors import UserError
 
 OURS = ("run", "round", "position", "kind", "verdict")

@@ -13,9 +13,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from simulator.clocks import Clock
 from simulator.cost.roofline import Hardware, Size
 from simulator.drafts.base import Checkpoint, no_checkpoint
-from simulator.engine import Clock
 
 if TYPE_CHECKING:
     from simulator.loading import Loaded

@@ -9,13 +9,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from simulator.clocks import Clock, clock_for
 from simulator.cost.bandwidth import Machine, measure_machine, size_of
 from simulator.cost.roofline import WEIGHT_BYTES, Setting, Size, one_pass
 from simulator.cost.verify_time import Knee, WidthTime, knee, time_widths
 from simulator.drafts.base import Checkpoint, no_checkpoint
-from simulator.engine import Clock
 from simulator.loading import Pair, Progress
-from simulator.measure import clock_for
 
 PASSES_SHARE = 0.6  # of the progress bar
 

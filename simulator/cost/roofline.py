@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from simulator.theory import expected_tokens
+from simulator.theory.tokens_per_round import expected_tokens
 
 WEIGHT_BYTES = {"float32": 4.0, "bfloat16": 2.0, "8 bit": 1.0, "4 bit": 0.5}
 DATASHEET = "vendor data sheets: memory bandwidth, dense FP16/BF16 peak"

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.clocks import Clock
 from simulator.drafts.base import Checkpoint, no_checkpoint
-from simulator.engine import Clock
 from simulator.measure import Spread, spread
 from simulator.models.base import LanguageModel, prefill
 
-WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 24, 28, 33)  # tokens; k + 1 for every k up to 16 nearly
+WIDTHS = (*range(1, 18), 20, 24, 28, 33)  # tokens; k + 1 for every k up to 16
 REPEATS = 15
 LEAST_REPEATS, MOST_SECONDS = 3, 12.0  # a large model is timed less often
 

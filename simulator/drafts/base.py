@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.records import FloatArray
+
+if TYPE_CHECKING:
+    import torch
 
 Checkpoint = Callable[[], None]  # called between forward passes; raises to stop the run
 
@@ -26,6 +29,18 @@ class Proposal:
     q: FloatArray  # [n, vocab of the target]; one-hot where the source is deterministic
     u: tuple[float | None, ...]  # [n], the uniform that drew each token; None where deterministic
     notice: str | None = None  # a sentence for the user
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A proposal on a device, which may still have to compute it."""
+
+    tokens: torch.Tensor  # [n], int64, ids of the target
+    q: torch.Tensor  # [n, vocab of the target], float32
+    u: tuple[float | None, ...]  # as in `Proposal`
+    notice: str | None = None
+    model: str = ""  # whose rows of q they are, in case one is no distribution
+    known: tuple[int, ...] | None = None  # the tokens, where the host has them already
 
 
 class DraftSource(Protocol):
@@ -47,4 +62,15 @@ class DraftSource(Protocol):
 
     def reset(self) -> None:
         """Forget everything."""
+        ...
+
+
+@runtime_checkable
+class Queueing(DraftSource, Protocol):
+    """A source that can draft on a device without waiting for it."""
+
+    queue_device: torch.device | None  # None: it cannot after all
+
+    def queue(self, context: Sequence[int], uniforms: NDArray[np.float64], checkpoint: Checkpoint) -> Queued:
+        """Return what `propose` would, still on the device."""
         ...

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.drafts.base import Checkpoint, Proposal
+from simulator.drafts.base import Checkpoint, Proposal, Queued
 from simulator.models.base import Following, LanguageModel, prefill
 from simulator.records import FloatArray, Sampling
-from simulator.sampling import draw, probabilities
+from simulator.sampling import draw, probabilities, require_finite, to_host
 
 if TYPE_CHECKING:
     import torch
@@ -54,7 +54,8 @@ class ModelDraft:
         else:
             own[: len(feed)] = feed[:vocab]
         self._feed: list[int] = own.tolist()  # asked a token at a time, where a list is quickest
-        self._there = _chain(model, rows, ids, own) if isinstance(model, Following) else None
+        self._chain = _chain(model, rows, ids, own) if isinstance(model, Following) else None
+        self.queue_device = None if self._chain is None else self._chain.device
 
     def prefill(self, context: Sequence[int], checkpoint: Checkpoint) -> None:
         """Read all but the newest token, unless nothing could be drafted behind them."""
@@ -63,15 +64,25 @@ class ModelDraft:
 
     def propose(self, context: Sequence[int], uniforms: NDArray[np.float64], checkpoint: Checkpoint) -> Proposal:
         """Draw up to len(uniforms) tokens, fewer where the model's position table ends."""
-        obstacle = self._obstacle(context)
-        limit = self.model.max_length
-        n = 0 if obstacle else len(uniforms) if limit is None else min(len(uniforms), limit - len(context) + 1)
-        us = uniforms[:n].tolist()
-        if n and self._there is not None:
-            tokens, rows = self._there.drawn(self._fed(context[self.model.length :]), us, self._sampling, checkpoint)
-        else:
-            tokens, rows = self._drawn(context[self.model.length :], us, checkpoint)
+        if self._chain is not None:
+            return _fetched(self.queue(context, uniforms, checkpoint))
+        us, obstacle = self._room(context, uniforms)
+        tokens, rows = self._drawn(context[self.model.length :], us, checkpoint)
         return Proposal(tuple(tokens), rows, tuple(us), obstacle)
+
+    def queue(self, context: Sequence[int], uniforms: NDArray[np.float64], checkpoint: Checkpoint) -> Queued:
+        """Draw as `propose` does, on `queue_device` and without waiting for it."""
+        assert self._chain is not None, self.model.name
+        us, obstacle = self._room(context, uniforms)
+        unread = self._fed(context[self.model.length :])
+        tokens, q = self._chain.drawn(unread, us, self._sampling, checkpoint)
+        return Queued(tokens, q, tuple(us), obstacle, self.model.name)
+
+    def _room(self, context: Sequence[int], uniforms: NDArray[np.float64]) -> tuple[list[float], str | None]:
+        """Return the uniforms [n] of tokens that can be drafted behind the context; where it is none for good, why."""
+        obstacle, limit = self._obstacle(context), self.model.max_length
+        n = 0 if obstacle else len(uniforms) if limit is None else min(len(uniforms), limit - len(context) + 1)
+        return uniforms[:n].tolist(), obstacle
 
     def _drawn(
         self, unread: Sequence[int], us: Sequence[float], checkpoint: Checkpoint
@@ -116,6 +127,13 @@ def _chain(model: Following, rows: Ids, ids: Ids, feed: Ids) -> Chain:
     from simulator.drafts.chain import Chain
 
     return Chain(model, rows, ids, feed)
+
+
+def _fetched(queued: Queued) -> Proposal:
+    """Return a proposal that the host has, all of it; raise `BrokenLogitsError` as `probabilities` does."""
+    q = to_host(queued.q)
+    require_finite(q.max(-1), queued.model)
+    return Proposal(tuple(queued.tokens.tolist()), q, queued.u, queued.notice)
 
 
 def _tensor(ids: Ids) -> torch.Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.exactness.rules import CARDS, Lossless
-from simulator.theory import expected_tokens
+from simulator.theory.tokens_per_round import expected_tokens
 from simulator.verify import token_rule, typical_threshold
 
 FloatArray = NDArray[np.float64]

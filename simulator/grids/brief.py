@@ -7,22 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from simulator.grids.grid import PLAIN, Setting
+from simulator.grids.sums import Sums, lengths_of, times_of
 from simulator.records import Run, Sampling, StopReason
-from simulator.store import parts_of, summary_of
 from simulator.text.prompts import Prompt
 from simulator.text.texts import Texts
 from simulator.text.token_text import StreamText
+from simulator.trace.store import parts_of, summary_of
 
 ALONE = 0  # sitting of a run that was made by itself, with no plain run beside it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Brief:
-    """One finished run. The rows drafted .. round_ms have one entry a round."""
+    """One finished run. The rows drafted .. round_ms have one entry a round.
+
+    What takes time that grows with the rounds is computed once, by `prepare` where whoever asks later has no time.
+    """
 
     setting: Setting
     models: str  # target, draft, device and dtype, as `models_of` writes them
@@ -60,19 +65,36 @@ class Brief:
         firsts: list[float] = np.array(self.overlaps)[(ends - tested)[tested > 0]].tolist()
         return tuple(firsts)
 
-    @property
-    def origins(self) -> Iterator[str]:
-        """Yield where each token came from, in the words of `records`: accepted, residual, bonus or plain."""
-        for d, a, e in zip(self.drafted, self.accepted, self.emitted, strict=True):
-            yield from ["accepted"] * a
-            if e > a:
-                yield "plain" if d == 0 else "residual" if a < d else "bonus"
+    @cached_property
+    def origins(self) -> tuple[str, ...]:
+        """Return where each token came from, in the words of `records`: accepted, residual, bonus or plain."""
+        return tuple(self._origins())
+
+    @cached_property
+    def sums(self) -> Sums:
+        """Return what the figures need of the rounds."""
+        firsts = self.first_overlaps
+        return Sums(
+            sum(self.round_ms) / 1000, (sum(self.overlaps), len(self.overlaps)), (sum(firsts), len(firsts)),
+            *lengths_of(self.drafted, self.accepted),
+            times_of(self.setting.k, self.drafted, self.draft_ms, self.verify_ms, self.round_ms),
+        )  # fmt: skip
 
     @property
     def tokens_per_second(self) -> float | None:
         """Return tokens per second of decoding, prefill not counted."""
-        seconds = sum(self.round_ms) / 1000
-        return len(self.tokens) / seconds if seconds > 0 else None
+        return len(self.tokens) / self.sums.seconds if self.sums.seconds > 0 else None
+
+    def prepare(self) -> None:
+        """Compute what a screen will ask for; what it asks for afterwards takes no time, however long the run."""
+        for name in ("origins", "sums"):
+            getattr(self, name)
+
+    def _origins(self) -> Iterator[str]:
+        for d, a, e in zip(self.drafted, self.accepted, self.emitted, strict=True):
+            yield from ["accepted"] * a
+            if e > a:
+                yield "plain" if d == 0 else "residual" if a < d else "bonus"
 
 
 def models_of(target: str, draft: str | None, device: str, dtype: str) -> str:
@@ -92,9 +114,11 @@ def brief_of(run: Run, models: str, prompt: Prompt, prompt_index: int, texts: Te
     draft_ms, verify_ms, round_ms = (
         tuple(round(ms, 4) for ms in brief[name].tolist()) for name in ("draft_ms", "verify_ms", "round_ms")
     )
-    return Brief(
+    found = Brief(
         Setting(prompt_index, c.seed, c.sampling.temperature, source, rule, c.k), models, prompt,
         c.sampling, c.max_new_tokens, sitting, run.stop, run.notices, round(run.prefill_ms, 4), run.tokens,
         tuple(texts.label(t) for t in run.tokens), stream.shown, drafted, accepted, emitted, overlaps,
         draft_ms, verify_ms, round_ms,
     )  # fmt: skip
+    found.prepare()
+    return found

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
 from simulator.grids.brief import ALONE, Brief
 from simulator.grids.grid import PLAIN
+from simulator.grids.sums import Times
+from simulator.intervals import ratio_interval
 from simulator.measure import Spread, spread
-from simulator.metrics import ratio_interval
 from simulator.records import Sampling, StopReason
-from simulator.round_cost import HICCUP, Cost, cost
+from simulator.round_cost import Cost, cost
 from simulator.text.prompts import Prompt
-from simulator.theory import correlated_tokens, expected_tokens, solve_rho, speedup
+from simulator.theory.speedup import speedup
+from simulator.theory.tokens_per_round import correlated_tokens, expected_tokens, solve_rho
 
 BY = ("", "prompt", "seed")  # what rows are kept apart by, besides their settings
 
@@ -61,16 +61,6 @@ class GroupFigures:
     stops: tuple[StopReason, ...]
 
 
-class _Times(NamedTuple):
-    """A run's mean times over its full rounds, hiccups left out, in the place of a round: what `cost` reads."""
-
-    drafted: int
-    draft_ms: float
-    verify_ms: float
-    round_ms: float
-    emitted: tuple[int, ...] = ()
-
-
 @dataclass(slots=True)
 class Tally:
     """Sums over the runs of one row; grows by one run at a time."""
@@ -83,39 +73,28 @@ class Tally:
     lengths: Counter[int] = field(default_factory=Counter)  # rounds by drafted tokens
     accepted: Counter[int] = field(default_factory=Counter)  # accepted tokens by drafted tokens
     speedups: list[float] = field(default_factory=list)
-    times: list[_Times] = field(default_factory=list)
+    times: list[Times] = field(default_factory=list)
     stops: set[StopReason] = field(default_factory=set)
 
     def add(self, run: Brief, ratio: float | None) -> None:
         """Count a run; `ratio` is its speed over plain decoding, None where there is nothing to compare with."""
         self.tokens.append(len(run.tokens))
         self.rounds.append(len(run.drafted))
-        self.seconds += sum(run.round_ms) / 1000
-        for sums, values in ((self.overlaps, run.overlaps), (self.firsts, run.first_overlaps)):
-            sums[0] += sum(values)
-            sums[1] += len(values)
-        drafted, accepted = np.array(run.drafted, int), np.array(run.accepted, int)
-        for n, rounds in Counter(run.drafted).items():
-            self.lengths[n] += rounds
-            self.accepted[n] += int(accepted[drafted == n].sum())
+        sums = run.sums
+        self.seconds += sums.seconds
+        for mine, its in ((self.overlaps, sums.overlaps), (self.firsts, sums.firsts)):
+            mine[0] += its[0]
+            mine[1] += its[1]
+        self.lengths.update(sums.lengths)
+        self.accepted.update(sums.accepted)
         if ratio is not None:
             self.speedups.append(ratio)
-        if (times := _times(run)) is not None:
-            self.times.append(times)
+        if sums.times is not None:
+            self.times.append(sums.times)
         self.stops.add(run.stop)
 
 
 Group = tuple[Family, int]  # and k
-
-
-def _times(run: Brief) -> _Times | None:
-    """Return a run's mean times over the rounds that drafted all k tokens; None where none did."""
-    full = np.array(run.drafted, int) == run.setting.k
-    draft, verify, whole = (np.array(row)[full] for row in (run.draft_ms, run.verify_ms, run.round_ms))
-    if not len(whole):
-        return None
-    kept = whole <= HICCUP * np.median(whole)
-    return _Times(run.setting.k, float(draft[kept].mean()), float(verify[kept].mean()), float(whole[kept].mean()))
 
 
 class Account:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from simulator.clocks import clock_for
 from simulator.commands import metadata
 from simulator.drafts.base import Checkpoint, no_checkpoint
 from simulator.errors import UserError
@@ -19,7 +20,7 @@ from simulator.grids.brief import Brief, brief_of, models_of
 from simulator.grids.file import Appender, GridFile, check_same, create, open_grid
 from simulator.grids.grid import Grid, Setting, checked_grid
 from simulator.loading import Pair, Progress
-from simulator.measure import WARM_UP_TOKENS, clock_for, run_once
+from simulator.measure import WARM_UP_TOKENS, run_once
 from simulator.records import StopReason
 from simulator.runner import Control, Job
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.catalog import Entry, safetensors_header
 from simulator.drafts.base import Checkpoint, no_checkpoint
@@ -27,12 +27,22 @@ if TYPE_CHECKING:
     import torch
 
 READ = 0.5  # the share of a load that reading and hashing the files counts as
+COMPILING = "torch's compiler is at work, which takes minutes and cannot be stopped"
+
+
+class Read(NamedTuple):
+    """A model as it was read."""
+
+    decoder: Any  # on its device
+    ends: list[int]  # end tokens that it declares
+    sha256: str  # of its files
+    notice: str = ""  # a sentence about how it is computed, where there is one to say
 
 
 def load_model(
-    entry: Entry, device: str, dtype: str, checkpoint: Checkpoint
-) -> Generator[Step, None, tuple[Any, list[int], str]]:
-    """Yield steps; return the decoder on its device, the end tokens it declares and the SHA-256 of its files.
+    entry: Entry, device: str, dtype: str, checkpoint: Checkpoint, compiled: bool = False
+) -> Generator[Step, None, Read]:
+    """Yield steps; return the model. `compiled`: let torch's compiler fuse its small operations, where it can.
 
     Raise `UserError` with one sentence for anything that keeps the model from being loaded just as it was saved.
     """
@@ -44,12 +54,20 @@ def load_model(
 
         llama = load_llama(entry, device, dtype, checkpoint, oracle)
         if llama is not None:
-            return llama, _ends(_declared_ends(entry, read_json(entry.path / "config.json")), llama.vocab), digest
+            ends = _ends(_declared_ends(entry, read_json(entry.path / "config.json")), llama.vocab)
+            return Read(llama, ends, digest, _notice(entry.name, llama, compiled))
         model = yield from _scaled(_model(entry, dtype, checkpoint), READ, 1)
-        from simulator.models.llama import decoder_for
+        from simulator.models.paths import compiled_decoder, decoder_for, is_lean
 
         ends = list(model.generation_config.eos_token_id or [])
-        return decoder_for(move(model, device, checkpoint), entry.name, oracle, checkpoint), ends, digest
+        model = move(model, device, checkpoint)
+        if compiled and not is_lean(model):
+            yield COMPILING, 1.0
+            checkpoint()
+            decoder, notice = compiled_decoder(model, entry.name)
+            return Read(decoder, ends, digest, notice)
+        lean = decoder_for(model, entry.name, oracle, checkpoint)
+        return Read(lean, ends, digest, _notice(entry.name, lean, compiled))
     except (UserError, Stopped):
         raise
     except Exception as error:
@@ -61,6 +79,17 @@ def load_model(
         raise UserError(
             f"{entry.name} could not be loaded from {entry.path}: copy it again. ({reason(error)})"
         ) from error
+
+
+def _notice(name: str, decoder: Any, compiled: bool) -> str:
+    """Return what a person should know about how a model is computed; mostly nothing."""
+    import torch
+
+    allowed, threads = torch.get_num_threads(), getattr(decoder, "threads", None)
+    said = [f"{name} is not compiled: in float32 on the CPU its passes do not go through torch."] if compiled else []
+    if threads is not None and allowed > 1:
+        said.append(f"{name} decodes on {threads} of {allowed} threads, as many as were quickest.")
+    return " ".join(said)
 
 
 def _model(entry: Entry, dtype: str, checkpoint: Checkpoint) -> Generator[Step, None, Any]:

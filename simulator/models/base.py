@@ -38,12 +38,12 @@ class LanguageModel(Protocol):
 
 @runtime_checkable
 class Following(LanguageModel, Protocol):
-    """A model that can go on from a token that only its device knows."""
+    """A model that can go on from tokens that only its device knows."""
 
     device: torch.device
 
-    def follow(self, token: torch.Tensor) -> torch.Tensor:
-        """Read the token [1] and return the logits [1, vocab], without waiting for either."""
+    def follow(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Read the tokens [n] and return the logits [n, vocab], without waiting for either."""
         ...
 
 

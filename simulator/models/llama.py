@@ -11,19 +11,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from simulator.models.base import Buffered
-from simulator.models.products import Weight, weight
+from simulator.models.products import Weight, trial, weight
+from simulator.models.threads import at_most, calibrate
 from simulator.records import FloatArray
 
-if TYPE_CHECKING:
-    from simulator.models.hf import HFModel  # its import brings all of transformers' modelling code
-    from simulator.models.static import StaticModel
-
+WIDEST = 33  # tokens of a pass that decodes, or that the Cost page times: a prompt's pieces take every thread
 FIRST_CAPACITY = 512  # cached tokens; doubled when they run out
 
 
@@ -75,6 +73,8 @@ class LlamaDecoder(Buffered):
         self._mask = np.zeros((0, 0), np.float32)
         self._capacity = 0
         self._grow(FIRST_CAPACITY)
+        work = trial([(block.out, block.gate_up) for block in self._blocks])  # a small weight and a large one
+        self.threads: int | None = calibrate(work, checkpoint) if work else None  # of torch in a pass; None = unused
 
     @property
     def read_parameters(self) -> int:
@@ -90,6 +90,13 @@ class LlamaDecoder(Buffered):
 
     def extend(self, tokens: Sequence[int], keep: int | None = None) -> torch.Tensor:
         """Read the tokens [n] and return the float32 logits [keep or n, vocab]."""
+        keep = keep or len(tokens)
+        if self.threads is None or len(tokens) > WIDEST:
+            return self._pass(tokens, keep)
+        with at_most(self.threads):
+            return self._pass(tokens, keep)
+
+    def _pass(self, tokens: Sequence[int], keep: int) -> torch.Tensor:
         start, end = self._length, self._length + len(tokens)
         self._grow(end)
         x = self._embedding.take(tokens, 0)  # [n, hidden]
@@ -100,7 +107,7 @@ class LlamaDecoder(Buffered):
             gate_up = block.gate_up.product(_normed(x, self._eps))
             x = x + block.down.product(_gated(gate_up[:, : self._inner], gate_up[:, self._inner :]))
         self._length = end
-        return torch.from_numpy(self._head.product(_normed(x[-(keep or len(tokens)) :], self._eps)).copy())
+        return torch.from_numpy(self._head.product(_normed(x[-keep:], self._eps)).copy())
 
     def _attend(self, block: _Block, qkv: FloatArray, mask: FloatArray | None, start: int, end: int) -> FloatArray:
         """Return what the heads gather [n, heads * head_dim]; keys and values [start, end) go into the cache.
@@ -163,30 +170,6 @@ class LlamaDecoder(Buffered):
         angles = np.outer(np.arange(capacity, dtype=np.float32), self._inverse_frequencies)
         self._turn = np.exp(1j * angles).astype(np.complex64)[:, None]  # [capacity, 1, d / 2]
         self._capacity = capacity
-
-
-def decoder_for(
-    model: Any, name: str, oracle: Callable[[], Any] | None = None, checkpoint: Callable[[], None] = lambda: None
-) -> HFModel | LlamaDecoder | StaticModel:
-    """Return the path with the least overhead that computes a transformers model; the general one where no other does.
-
-    With an `oracle`, which loads the model anew, this one gives its weights away: they are copied one block after the
-    other, and two whole copies are never in memory.
-    """
-    from simulator.models.hf import HFModel
-
-    plain = is_plain_llama(model.config) and model.dtype == torch.float32 and model.device.type == "cpu"
-    if not plain and model.device.type == "cuda":
-        from simulator.models.passes import CudaGraphs, Recorded
-        from simulator.models.static import static_decoder
-
-        return static_decoder(HFModel(model, name), Recorded(CudaGraphs(model.device)))
-    if not plain:
-        return HFModel(model, name)
-    tensors = dict(model.state_dict())
-    if oracle is not None:
-        model.to("meta")  # a model without memory for its weights; the tensors still hold them
-    return LlamaDecoder(model.config, tensors, name, oracle or (lambda: model), checkpoint)
 
 
 def is_plain_llama(config: Any) -> bool:

@@ -13,6 +13,7 @@ weight into its own order, each time anew, which costs more than the product its
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +28,7 @@ COLUMNS = (64, 48, 32)  # of a panel, by preference: those that divide a weight'
 FEW = 8  # rows up to which a product for each is quicker than one for all, where every product copies
 FULL = 4  # rows that oneDNN's kernel multiplies at once: fewer take longer, as many give the same bits in any company
 PACKED_FOR = 8  # rows that oneDNN chooses the order for; from two to 32 it is the same
+TRIED = (1, 5)  # rows of a pass that decodes plainly, and of one that verifies four tokens
 
 
 class Weight(Protocol):
@@ -40,12 +42,33 @@ class Weight(Protocol):
 
 
 def weight(rows: FloatArray, model_bytes: int) -> Weight:
-    """Return the weight whose transpose is `rows` [out, in], float32, of a model of that size."""
+    """Return the weight whose transpose is `rows` [out, in], float32, of a model of that size.
+
+    A rule, not a stopwatch, chooses the kind: each rounds in its own way, and a seed must give the same text again.
+    """
     panels = torch.backends.cpu.get_cpu_capability() == "AVX512"
     large = model_bytes > CACHED and torch.backends.mkldnn.is_available()
     if large and (not panels or torch.get_num_threads() >= MANY):
         return Packed(rows)
     return Panels(rows) if panels else Plain(rows)
+
+
+def trial(layers: Sequence[Sequence[Weight]]) -> Callable[[int], None] | None:
+    """Return what a calibration times: products with some weights of each layer; None where torch does none of them.
+
+    Each number of rows comes upon the weights of another layer than the last: in the cache lie at most its own.
+    """
+    packed = [[each for each in layer if isinstance(each, Packed)] for layer in layers]
+    if not any(packed):
+        return None
+    rows = {each.inputs: np.ones((max(TRIED), each.inputs), np.float32) for layer in packed for each in layer}
+
+    def work(number: int) -> None:
+        for i, n in enumerate(TRIED):
+            for each in packed[(number * len(TRIED) + i) % len(packed)]:
+                each.product(rows[each.inputs][:n])
+
+    return work
 
 
 class Plain:
@@ -109,10 +132,13 @@ class _Place:
 
 
 class Packed:
-    """A weight in oneDNN's order; the operation is the one that torch's own compiler makes of a linear layer."""
+    """A weight in oneDNN's order; the operation is the one that torch's own compiler makes of a linear layer.
+
+    Its products have the same bits on any number of threads, which may therefore be chosen by a stopwatch.
+    """
 
     def __init__(self, rows: FloatArray) -> None:
-        self.size = rows.size
+        self.size, self.inputs = rows.size, rows.shape[1]
         self._weight = torch.ops.mkldnn._reorder_linear_weight(torch.from_numpy(rows), PACKED_FOR)
 
     def product(self, x: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ Compiler = Callable[[Any], Callable[..., Any]]
 WIDEST = 33  # tokens in a recorded pass: k + 1 while decoding, and what the Cost page times
 UNREAD = 2  # tokens that a draft reads to give the row of the last one
 FIRST_WINDOW = 512  # entries that a pass reads at least; doubled when the text outgrows them
+SPARE = 16  # entries of room that no pass reads: reading all of them, and later a part, would be compiled apart
 
 
 class StaticModel(Buffered):
@@ -41,10 +42,11 @@ class StaticModel(Buffered):
         self._config = plain.decoder
         self._runner = runner
         self._short = compiler(self.model) if compiler else self.model  # the model of the passes that are recorded
+        self._spare = SPARE if compiler else 0
         self._inputs: dict[int, torch.Tensor] = {}  # by width n: tokens and their positions [2, n]
         with torch.inference_mode():
             first = self._input(1)
-            self._window = Window(first[1], FIRST_WINDOW, FIRST_WINDOW)
+            self._window = Window(first[1], FIRST_WINDOW, FIRST_WINDOW + self._spare)
             self._cache = window_cache(self._config.num_hidden_layers, self._window)
             self._arguments = {str(plain.cache_argument): self._cache}
             self._keeps_logits = plain.keeps_logits
@@ -54,9 +56,9 @@ class StaticModel(Buffered):
         """Read the tokens [n] and return the float32 logits [keep or n, vocab]."""
         return self._read(torch.tensor(list(tokens)), keep or len(tokens))
 
-    def follow(self, token: torch.Tensor) -> torch.Tensor:
-        """Read a token [1] that is on the device, where it stays; return the float32 logits [1, vocab]."""
-        return self._read(token, 1)
+    def follow(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Read tokens [n] that are on the device, where they stay; return the float32 logits [n, vocab]."""
+        return self._read(tokens, len(tokens))
 
     def _read(self, tokens: torch.Tensor, keep: int) -> torch.Tensor:
         """Pass the tokens [n] through the model; return the last logits [keep, vocab]."""
@@ -101,16 +103,25 @@ class StaticModel(Buffered):
         if size > self._window.capacity:
             self._runner.forget()
             for layer in self._cache.layers:
-                layer.grow(size)
-            self._window.capacity = size
+                layer.grow(size + self._spare)
+            self._window.capacity = size + self._spare
         return size
 
 
 def static_decoder(plain: HFModel, runner: Runner, compiler: Compiler | None = None) -> StaticModel | HFModel:
-    """Return the static path of a model, on any device; the plain one where it cannot be, or says something else.
+    """Return the static path of a model, on any device; the plain one where `attempt` finds a fault, and log that."""
+    made = attempt(plain, runner, compiler)
+    if isinstance(made, StaticModel):
+        return made
+    logging.getLogger(__name__).info("%s is run by the general path: %s", plain.name, made)
+    return plain
+
+
+def attempt(plain: HFModel, runner: Runner, compiler: Compiler | None = None) -> StaticModel | str:
+    """Return the static path of a model; its fault where it cannot be had, or says something else than the plain one.
 
     With a compiler, such as `torch.compile` with dynamic shapes, the small operations between the products are fused.
-    It is asked for one token and for several, and again each time the text outgrows its window: tens of seconds each.
+    It is asked for one token and for several, for minutes each on a CPU.
     """
     fault = obstacle(plain)
     if fault is None:
@@ -120,10 +131,7 @@ def static_decoder(plain: HFModel, runner: Runner, compiler: Compiler | None = N
         except Exception as error:  # an architecture that nobody has thought of here; the general path reads it
             fault = f"{type(error).__name__}: {error}"
     fault = fault or runner.failed
-    if fault is None:
-        return static
-    logging.getLogger(__name__).info("%s is run by the general path: %s", plain.name, fault)
-    return plain
+    return static if fault is None else fault
 
 
 def obstacle(plain: HFModel) -> str | None:

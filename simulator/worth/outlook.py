@@ -12,7 +12,7 @@ from math import floor, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.theory import expected_tokens
+from simulator.theory.tokens_per_round import expected_tokens
 
 K_MAX = 16  # the longest draft that is considered, as in the settings
 TIE = 1e-12  # two speedups closer than this (relative) are equal

@@ -15,7 +15,7 @@ from simulator.drafts.model import ModelDraft
 from simulator.models.table import TableModel
 from simulator.records import Sampling
 from simulator.sampling import BrokenLogitsError, distributions, draw, draw_there, on_host, probabilities
-from tests.simulator.tiny import GREEDY, random_law
+from tests.simulator.tiny import GREEDY, OnDevice, random_law
 
 SAMPLINGS = [
     Sampling(), GREEDY, Sampling(temperature=0.6), Sampling(temperature=1e-300), Sampling(top_k=5),
@@ -23,15 +23,6 @@ SAMPLINGS = [
     Sampling(temperature=0.8, top_k=50, top_p=0.9, min_p=0.01),
 ]  # fmt: skip
 BROKEN = [math.nan, 1.0, 2.0], [1.0, math.inf, 2.0], [-math.inf] * 3, [1.0, math.inf, math.inf]
-
-
-class OnDevice(TableModel):
-    """A table that goes on from tensors, as a model on a device does."""
-
-    device = torch.device("cpu")
-
-    def follow(self, token: torch.Tensor) -> torch.Tensor:
-        return self.extend(token.tolist())
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
@@ -125,6 +116,18 @@ def test_a_chain_names_the_position_of_a_broken_row():
 
     source = ModelDraft(OnDevice(law, 5), Sampling(), 5)
     with pytest.raises(BrokenLogitsError, match="position 3"):
+        source.propose([1, 2], np.full(4, 0.5), no_checkpoint)
+
+
+def test_what_a_broken_row_gives_is_never_read_where_the_draft_has_no_row_for_it():
+    """The last id of the target, which a row of NaN gives, is often a filling; on a GPU an index of -1 is the end."""
+
+    def law(context):
+        assert all(token >= 0 for token in context), context
+        return [math.nan] * 3 if len(context) == 3 else [0.3, 0.3, 0.4]
+
+    source = ModelDraft(OnDevice(law, 3), Sampling(), 6, to_target=np.array([1, 2, 4]))
+    with pytest.raises(BrokenLogitsError, match="table at position 2"):
         source.propose([1, 2], np.full(4, 0.5), no_checkpoint)
 
 

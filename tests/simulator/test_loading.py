@@ -509,3 +509,32 @@ def test_the_content_hash_changes_with_the_weights_and_not_with_the_place(whole,
     assert len({content_hash(whole), content_hash(other)}) == 2
     edit_weights(copy, lambda weights: weights["model.norm.weight"].__setitem__(0, 2.0))
     assert content_hash(whole) != content_hash(copy)
+
+
+def test_torchs_compiler_is_asked_for_a_model_that_runs_through_torch(whole, other, monkeypatch):
+    from simulator.models import paths
+
+    asked = []
+
+    def compiled(model, name):
+        asked.append(model.dtype)
+        return paths.decoder_for(model, name), "why"
+
+    monkeypatch.setattr(paths, "compiled_decoder", compiled)
+    pair = load(whole, other, dtype="bfloat16", draft_dtype="float32", compiled=True)
+    assert asked == [torch.bfloat16]
+    assert pair.target.notice == "why"
+    assert pair.draft.notice == "other is not compiled: in float32 on the CPU its passes do not go through torch."
+    assert load(whole, dtype="bfloat16").target.notice == ""
+    assert asked == [torch.bfloat16]
+
+
+def test_the_threads_of_a_large_model_are_told(whole, copy, monkeypatch):
+    from simulator.models import llama
+
+    monkeypatch.setattr(llama, "trial", lambda layers: lambda number: None)
+    monkeypatch.setattr(llama, "calibrate", lambda work, checkpoint: 2)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    assert load(whole).target.notice == "whole decodes on 2 of 8 threads, as many as were quickest."
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert load(whole).target.notice == ""

@@ -1,16 +1,15 @@
 """Speed: what is counted, what is timed, what a round costs; with clocks that only the models move."""
 
 import itertools
-import time
 
 import pytest
 
-from simulator import theory
 from simulator.drafts.model import ModelDraft
 from simulator.engine import Stopped
-from simulator.measure import TURN, Spread, clock_for, in_turns, run_once, spread, sweep, tokens_per_second
+from simulator.measure import TURN, Spread, in_turns, run_once, spread, sweep, tokens_per_second
 from simulator.records import RoundTrace, RunConfig, Sampling
 from simulator.round_cost import Cost, cost
+from simulator.theory.speedup import best_k, speedup
 from tests.simulator.tiny import FakeTime, Timed, fixed
 
 P, Q = (0.6, 0.4, 0.0), (0.6, 0.0, 0.4)  # overlap .6: token 0 is always accepted, token 2 never
@@ -53,7 +52,7 @@ def test_tokens_are_counted_as_emitted_not_as_rounds():
 
 def test_a_slow_draft_is_measured_as_the_slowdown_that_theory_says():
     clock, target, source = timed_pair(P, Q, lambda n: 0.1, lambda n: 0.07)
-    expected = theory.speedup(0.6, 0.7, 4)
+    expected = speedup(0.6, 0.7, 4)
     assert expected == pytest.approx(0.606737, abs=1e-6)
     *_, last = sweep(target, source, [0], RunConfig(max_new_tokens=600), ks=(0, 4), clock=clock)
     assert [p.k for p in last.points] == [0, 4]
@@ -62,16 +61,16 @@ def test_a_slow_draft_is_measured_as_the_slowdown_that_theory_says():
     assert last.figures.alpha == pytest.approx(0.6, abs=1e-6)
     assert (last.cost.step_ms, last.cost.c) == pytest.approx((100, 0.7))
     assert (last.cost.c_verify, last.cost.fixed) == pytest.approx((0, 0), abs=1e-9)
-    assert theory.best_k(0.6, last.cost.c, last.cost.c_verify, last.cost.fixed)[0] == 0  # the advice: do not
+    assert best_k(0.6, last.cost.c, last.cost.c_verify, last.cost.fixed)[0] == 0  # the advice: do not
 
 
 def test_a_dear_verify_pass_is_found_in_the_measured_cost():
     clock, target, source = timed_pair(P8, Q8, lambda n: 0.1 + 0.012 * (n - 1), lambda n: 0.01)
     *_, last = sweep(target, source, [0], RunConfig(max_new_tokens=600), ks=(0, 5), clock=clock)
     assert (last.cost.c, last.cost.c_verify, last.cost.fixed) == pytest.approx((0.1, 0.12, 0))
-    predicted = theory.speedup(0.8, last.cost.c, 5, last.cost.c_verify, last.cost.fixed)
+    predicted = speedup(0.8, last.cost.c, 5, last.cost.c_verify, last.cost.fixed)
     assert predicted == pytest.approx(1.7568, abs=1e-4)
-    assert theory.speedup(0.8, 0.1, 5) == pytest.approx(2.45952, abs=1e-5)
+    assert speedup(0.8, 0.1, 5) == pytest.approx(2.45952, abs=1e-5)
     assert last.points[1].speedup.median == pytest.approx(predicted, rel=0.1)
 
 
@@ -154,14 +153,10 @@ def test_no_cost_is_ever_negative(c_verify, fixed):
     """Noise made some of them negative, and theory refuses a negative cost."""
     fitted = cost([a_round(10.0)], {k: made(k, 0.2, c_verify, fixed) for k in (1, 4, 8)})
     assert min(fitted.c_verify, fitted.fixed) >= 0
-    assert theory.speedup(0.5, fitted.c, 4, fitted.c_verify, fitted.fixed) > 0
+    assert speedup(0.5, fitted.c, 4, fitted.c_verify, fitted.fixed) > 0
 
 
 def test_without_plain_or_drafted_rounds_there_is_no_cost():
     assert cost([], {4: made(4, 0.2, 0, 0)}) is None
     assert cost([a_round(10.0)], {4: [a_round(12.0)]}) is None
     assert isinstance(cost([a_round(10.0)], {4: made(4, 0.2, 0, 0)}), Cost)
-
-
-def test_the_cpu_clock_is_the_steady_one():
-    assert clock_for("cpu") is time.perf_counter

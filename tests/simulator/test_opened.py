@@ -14,7 +14,7 @@ from simulator.opened import Opened, opened
 from simulator.records import Run, RunConfig, Sampling, StopReason
 from simulator.text.prompts import Prompt
 from simulator.text.texts import SavedTexts
-from simulator.trace import Trace, TraceError
+from simulator.trace.file import Trace, TraceError
 from tests.simulator.text_samples import plain_run, run_of
 from tests.ui.stub import stub_pair
 

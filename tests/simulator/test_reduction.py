@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.reduction import KEPT, bars, shapes
-from simulator.theory import overlap, tv
+from simulator.theory.position import overlap, tv
 from tests.simulator.tiny import P, Q
 
 

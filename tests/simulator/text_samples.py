@@ -22,7 +22,7 @@ from simulator.records import (
     StopReason,
     Verdict,
 )
-from simulator.store import Rounds
+from simulator.trace.store import Rounds
 
 UNSEEN = ("", " ", "  ", "a", " a", "\n", "\t", "\r", "\u00a0", "\u200b", "\u202e", "\0", "x" * 500)
 HIDDEN = frozenset("\u00a0\u200b\u202e\0\t\r\n ")  # never raw in a label, but for blanks inside marks

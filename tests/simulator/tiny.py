@@ -88,6 +88,15 @@ def unlike(vocab: int = 5, seed: int = 1) -> tuple[TableModel, ModelDraft]:
     return target, ModelDraft(draft, Sampling(), vocab)
 
 
+class OnDevice(TableModel):
+    """A table that goes on from tensors, as a model on a device does."""
+
+    device = torch.device("cpu")
+
+    def follow(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.extend(tokens.tolist())
+
+
 def verdicts(trace: RoundTrace) -> str:
     """Return the first letters of the drafted tokens' verdicts: a, r, d."""
     return "".join(p.drafted.verdict[0] for p in trace.positions if p.drafted)

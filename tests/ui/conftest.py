@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QWidget
 from tests.ui.stub import PROMPT, loader, stub_pair
 from ui import theme
 from ui.main_window import MainWindow
-from ui.session import Session, State
+from ui.session import Session
+from ui.states import State
 
 HARMLESS = (
     "This plugin does not support",  # Qt's offscreen platform, of size hints and stacking
@@ -77,7 +78,7 @@ def new_session(monkeypatch, until):
         sessions.append(session)
         session.configure(prompt=prompt, **config)
         if pair is not None:
-            monkeypatch.setattr("ui.session.load_job", loader({"stub": pair}))
+            monkeypatch.setattr("ui.session_busy.load_job", loader({"stub": pair}))
             session.load("stub", None)
             until(lambda: session.state is State.READY)
         return session

@@ -14,7 +14,7 @@ from simulator.acceptance.names import NAMES
 from simulator.acceptance.published import PUBLISHED
 from simulator.acceptance.truncated import frequency_order, truncate
 from simulator.records import RunStarted
-from simulator.theory import equivalent_alpha
+from simulator.theory.tokens_per_round import equivalent_alpha
 from tests.simulator.acceptance.test_rounds_csv import a_run
 from ui.pages.acceptance import AcceptancePage
 from ui.pages.theory_panel import TheoryPanel

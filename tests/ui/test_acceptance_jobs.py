@@ -8,7 +8,7 @@ from simulator.errors import UserError
 from simulator.sampling import probabilities
 from tests.ui.stub import Table, stub_pair
 from ui.pages.acceptance import AcceptancePage
-from ui.session import State
+from ui.states import State
 
 
 class Failing(Table):

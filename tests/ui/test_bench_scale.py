@@ -3,9 +3,9 @@
 from PySide6.QtWidgets import QApplication
 
 from simulator.metrics import from_rounds
-from simulator.packing import pack
 from simulator.records import Run, RunConfig, StopReason
-from simulator.store import RoundStore
+from simulator.trace.packing import pack
+from simulator.trace.store import RoundStore
 from tests.ui.rounds import ALL
 from ui.bench_scale import add, files, growth, repeated
 
@@ -33,8 +33,8 @@ def test_a_window_scrubs_through_a_long_trace(new_window):
     for index in (2999, 0, 1500, 1023, 1024, 2990):
         window.session.playback.seek(index)
         QApplication.processEvents()
-        assert window.timeline.caption() == f"round {index + 1} of 3,000".replace(",", "")
-        assert index in {t.round for _, t in window.ribbon.visible()}
+        assert window.foot.timeline.caption() == f"round {index + 1} of 3,000".replace(",", "")
+        assert index in {t.round for _, t in window.foot.ribbon.visible()}
     assert window.session.rounds == rounds
 
 

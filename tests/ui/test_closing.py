@@ -14,7 +14,8 @@ from PySide6.QtCore import QTimer
 
 from tests.ui.stub import Table, loader, stub_pair
 from ui.main_window import MainWindow
-from ui.session import Session, State
+from ui.session import Session
+from ui.states import State
 
 WITHIN_S = 5
 
@@ -36,7 +37,7 @@ def busy(new_window, until, monkeypatch, tmp_path):
         window.files.exporter.export(tmp_path / "x.csv", window.session)
 
     def loading(window):
-        monkeypatch.setattr("ui.session.load_job", loader({"slow": stub_pair}, 1000, 0.02))
+        monkeypatch.setattr("ui.session_busy.load_job", loader({"slow": stub_pair}, 1000, 0.02))
         window.session.load("slow", None)
 
     def experimenting(window):
@@ -76,7 +77,7 @@ def test_closing_ends_everything_soon(busy, tmp_path, name):
     assert [f.name for f in tmp_path.iterdir()] == (["x.csv"] if name == "exporting" else [])  # no half file
 
 
-@pytest.mark.parametrize("ask", ["open_pair", "edit_prompt", "files.export_csv", "files.open_trace"])
+@pytest.mark.parametrize("ask", ["setup.open_pair", "setup.edit_prompt", "files.export_csv", "files.open_trace"])
 def test_closing_rejects_what_is_being_asked(busy, ask):
     window = busy("drafting")
     before = window.session.prompt, window.session.pair
@@ -91,7 +92,7 @@ def test_a_library_that_heeds_no_stop_does_not_hold_the_window_up(new_window, mo
     monkeypatch.setattr("ui.session.CLOSE_S", 0.2)
     window = new_window(pair=None)
     load = {"deaf": lambda: (deaf.set(), release.wait(20), stub_pair())[-1]}
-    monkeypatch.setattr("ui.session.load_job", loader(load))
+    monkeypatch.setattr("ui.session_busy.load_job", loader(load))
     window.session.load("deaf", None)
     assert deaf.wait(WITHIN_S)  # a job the thread has not begun would be dropped, and that is not what is tested
     start = time.monotonic()
@@ -124,7 +125,7 @@ def test_settings_are_saved_once_and_damaged_ones_do_no_harm(new_session, qtbot)
 
 def test_twenty_windows_come_and_go(qtbot, until, monkeypatch):
     threads = threading.active_count()
-    monkeypatch.setattr("ui.session.load_job", loader({"stub": stub_pair}))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"stub": stub_pair}))
     for cycle in range(20):
         window = MainWindow(Session())
         window.show()

@@ -11,6 +11,7 @@ from simulator.cost import bandwidth
 from simulator.cost.bandwidth import Machine
 from simulator.cost.machine import MachineCost
 from simulator.cost.roofline import HARDWARE, SIZES, Setting, Size, break_even_batch
+from simulator.cost.verdict import verdict
 from simulator.cost.verify_time import Knee, WidthTime, time_widths
 from simulator.measure import MeasuredPoint, Spread, Sweep, sweep
 from simulator.metrics import from_accepted_counts
@@ -19,7 +20,7 @@ from tests.ui.stub import loader, stub_pair
 from ui import cost_words
 from ui.pages.cost import CostPage
 from ui.plots.batch_plot import Batch
-from ui.session import State
+from ui.states import State
 
 torch.set_num_threads(1)  # tiny operations; imported here, because on a busy machine that takes a job's patience
 
@@ -35,8 +36,8 @@ def made_sweep(alpha=0.6, c=0.2, c_verify=0.27, fixed=0.24, k=2) -> Sweep:
         MeasuredPoint(n, *[Spread(v, v, v) for v in (ratio, length, 100 * ratio)])
         for n, ratio, length in ((0, 1.0, 1.0), (k, speed, tokens))
     )
-    rounds = {0: RoundCost(0, 9, 0.0, 0.9, 0.1, 1.0), k: RoundCost(k, 9, k * c, verify, other, tokens)}
-    return Sweep(points, 1.0, Cost(10.0, c, c_verify, fixed), figures, rounds)
+    rounds = {0: RoundCost(0, 9, 0.0, 0.9, 0.1, 1.0, 0), k: RoundCost(k, 9, k * c, verify, other, tokens, k)}
+    return Sweep(points, 1.0, Cost(10.0, c, c_verify, fixed), figures, (rounds,))
 
 
 def made_cost() -> MachineCost:
@@ -121,20 +122,20 @@ def test_a_cancelled_sweep_is_the_end_of_the_measurement(page, until, qtbot):
 def test_the_verdict_names_cost_break_even_best_k_and_what_would_have_to_change(page):
     text = filled(page)._head.text()
     assert text.startswith("Do not speculate here: verify costs .27 of a pass per token")
-    assert "break-even alpha is .7, this pair has .6" in text  # at k = 2: a + a^2 = 2 (.2 + .27) + .24
+    assert "break-even alpha is .7, the measured one .6" in text  # at k = 2: a + a^2 = 2 (.2 + .27) + .24
     assert "The best k, 2, reaches .92 times".replace(".92", "0.92") in text
     assert "c below .09" in text  # .6 - .27 - .24
 
 
 def test_where_it_pays_the_verdict_says_by_which_k_and_what_would_help_most():
-    said = cost_words.sentence(cost_words.verdict(made_sweep(alpha=0.8, c=0.05, c_verify=0.2, fixed=0.0)))
+    said = cost_words.sentence(verdict(made_sweep(alpha=0.8, c=0.05, c_verify=0.2, fixed=0.0)))
     assert said.replace("\xa0", " ").startswith("Speculate with k = 2: 1.33 times")
     assert "The largest lever is free verifying" in said
 
 
 @pytest.mark.parametrize("c", [0.0, 0.5])
 def test_no_draft_is_cheap_enough_where_verifying_alone_costs_more_than_alpha(c):
-    said = cost_words.sentence(cost_words.verdict(made_sweep(alpha=0.3, c=c, c_verify=0.5, fixed=0.3)))
+    said = cost_words.sentence(verdict(made_sweep(alpha=0.3, c=c, c_verify=0.5, fixed=0.3)))
     assert "not even a free draft" in said
 
 
@@ -156,6 +157,62 @@ def test_another_k_shows_another_waterfall_or_says_that_it_was_not_measured(page
     assert "k = 3 was not measured" in page.waterfall.message
 
 
+def test_a_sweep_in_which_nothing_was_drafted_says_so_and_the_passes_are_timed_all_the_same(page, until):
+    """A text without a repeated n-gram left the page inviting to measure, for ever."""
+    page._session.configure(source="ngram", prompt="x")
+    plain = {0: RoundCost(0, 9, 0.0, 0.9, 0.1, 1.0, 0)}
+    figures = from_accepted_counts([0, 0], 0)
+    page._session._set_sweep(replace(made_sweep(), cost=None, figures=figures, repeats=(plain,)))
+    assert page._head.text().startswith("Nothing was drafted: no n-gram of this text came before")
+    page.waterfall.redraw_now()
+    assert "Nothing was drafted" in page.waterfall.message
+    page.button.click()
+    until(lambda: page.found is not None and page._session.state is State.READY)
+    assert page.button.text() == "Measure again"
+
+
+def test_a_k_of_which_no_round_drafted_all_tokens_says_so(page):
+    page._session._set_sweep(replace(made_sweep(), repeats=({0: made_sweep().repeats[0][0]},)))
+    assert "no round drafted all of its k tokens" in page._head.text()
+    three = replace(made_sweep(), points=(*made_sweep().points, replace(made_sweep().points[1], k=3)))
+    page._session._set_sweep(three)
+    page.k.setValue(3)
+    page.waterfall.redraw_now()
+    assert "No round drafted all of k = 3 tokens" in page.waterfall.message
+
+
+def test_by_a_rule_that_keeps_more_the_verdict_has_the_rules_own_acceptance(page):
+    page._session.configure(rule="always")
+    page._session._set_sweep(replace(made_sweep(), figures=replace(made_sweep().figures, tested_acceptance_rate=1.0)))
+    assert "the measured one 1" in page._head.text()
+    assert page.waterfall.fall.alpha == 1.0
+    assert page.controls.sliders["alpha"].value() == 1.0
+
+
+def test_a_fit_leaves_with_its_measurement(page):
+    plot = filled(page).verify
+    assert len(plot.fit.getData()[0])
+    plot.set_times(made_cost().times[:2], None, 1)
+    plot.redraw_now()
+    assert not len(plot.fit.getData()[0])
+    assert not len(plot.linear.getData()[0])
+
+
+def test_a_large_rest_is_marked(page):
+    """Here of draft times that are no line in k: at k = 2 a draft step takes twice as long as at 1 and 4."""
+    for factor, colour in ((1.0, "text"), (2.0, "extra")):
+        costs = {0: RoundCost(0, 9, 0.0, 0.9, 0.1, 1.0, 0)}
+        costs |= {k: RoundCost(k, 9, 0.3 * k * (factor if k == 2 else 1), 0.9, 0.1, 2.0, k) for k in (1, 2, 4)}
+        page._session._set_sweep(replace(made_sweep(), repeats=(costs,)))
+        (rest,) = [c._figure for c in page.figures._cells if c._figure.caption == "unexplained rest"]
+        assert rest.colour_name == colour
+
+
+def test_a_step_of_nothing_has_no_sign(page):
+    filled(page)
+    assert page.waterfall.labels[4].textItem.toPlainText() == "0.00×\n0%"
+
+
 def test_passes_show_their_knee_and_the_machine_its_bandwidth(page):
     shown = figures(filled(page))
     assert shown["knee, tokens in a pass"] == "3"
@@ -172,8 +229,10 @@ def test_the_roofline_shows_this_machine_with_its_measured_passes(page):
     assert (setting.size, setting.weight_bytes, setting.batch) == (SIZE, 4.0, 1)
     assert [m.text for m in page.roofline.measured] == ["decode", "verify 3"]
     assert page.roofline.measured[0].speed == pytest.approx((2e6 + 4 * 24 * 50) / 8e-3)
-    page.controls.choose("device", "B300")
-    assert page.roofline.measured == ()  # measured points belong to no other device
+    for name, other in (("weights", "4 bit"), ("batch", 8), ("device", "B300")):
+        page.controls.choose(name, other)
+        assert page.roofline.measured == ()  # measured points belong to no other setting
+        filled(page)
 
 
 def test_the_roofline_needs_no_models(new_page):
@@ -209,7 +268,7 @@ def test_measured_costs_stay_with_their_pair_and_leave_with_it(page, until, monk
     page._session.configure(prompt="another")
     assert page.found is not None  # the machine is the same; the sweep is not
     assert "measure again" in page._head.text()
-    monkeypatch.setattr("ui.session.load_job", loader({"stub": stub_pair}))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"stub": stub_pair}))
     page._session.load("stub", None)
     until(lambda: page._session.state is State.READY)
     assert page.found is None

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from simulator.records import StopReason
 from tests.ui.stub import VOCAB, Table, loader, stub_pair
 from ui.app import install_exception_hook
-from ui.session import State
+from ui.states import State
 
 
 class Faulty(Table):
@@ -97,7 +97,7 @@ def test_a_fault_while_measuring_ends_it_and_gives_the_run_back(window, target, 
 
 
 def test_a_fault_while_loading_keeps_the_old_pair(window, until, monkeypatch):
-    monkeypatch.setattr("ui.session.load_job", loader({"bad": lambda: OSError("libcuda is missing")}))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"bad": lambda: OSError("libcuda is missing")}))
     window.session.load("bad", None)
     until(window.notice.isVisible)
     assert "libcuda is missing" in window.notice.text()

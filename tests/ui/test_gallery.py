@@ -25,7 +25,7 @@ def the_theme_goes_back():
 
 @pytest.fixture
 def stubbed(monkeypatch):
-    monkeypatch.setattr("ui.session.load_job", loader({DEFAULT_TARGET: stub_pair}))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({DEFAULT_TARGET: stub_pair}))
     monkeypatch.setattr("simulator.jobs.SWEEP_TOKENS", 6)
 
 
@@ -86,6 +86,8 @@ def test_the_command_says_it_on_stderr_with_status_2(tmp_path, capsys):
 
 
 def test_a_load_that_fails_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("ui.session.load_job", loader({DEFAULT_TARGET: lambda: UserError("The weights are damaged.")}))
+    monkeypatch.setattr(
+        "ui.session_busy.load_job", loader({DEFAULT_TARGET: lambda: UserError("The weights are damaged.")})
+    )
     with pytest.raises(UserError, match=r"The weights are damaged\."):
         shot("stage", str(tmp_path / "x.png"), "1280x800", "dark", "ready")

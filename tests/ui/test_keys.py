@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication
 
-from ui.session import State
+from ui.states import State
 from ui.widgets.prompt_dialog import PromptDialog
 
 KEYS = {
@@ -33,9 +33,9 @@ def window(new_window, until, monkeypatch):
 
 def focus(window, name: str):
     places = {
-        "cards": window.stage.cards, "ribbon": window.ribbon, "timeline": window.timeline,
+        "cards": window.stage.cards, "ribbon": window.foot.ribbon, "timeline": window.foot.timeline,
         "a button": window.stage.theory.measure_button, "play": window.transport._buttons["play"],
-        "the pair": window._pair_button, "a list": window.settings_bar.source,
+        "the pair": window.top_line.pair, "a list": window.settings_bar.source,
         "a slider": window.stage.theory.sliders["alpha"]._slider,
         "a number": window.settings_bar._boxes["k"], "a slider's number": window.stage.theory.sliders["c"]._spin,
     }  # fmt: skip
@@ -84,7 +84,7 @@ def test_typing_in_a_dialog_triggers_nothing(window, qtbot, monkeypatch):
         dialog.accept()
 
     QTimer.singleShot(50, window, answer)
-    window.edit_prompt()
+    window.setup.edit_prompt()
     assert typed == ["r p m"]
     assert window.asked == []
     assert window.session.prompt.text == "r p m"

@@ -12,13 +12,13 @@ from simulator.catalog import DEFAULT_DRAFT, DEFAULT_TARGET
 from simulator.errors import UserError
 from tests.simulator.tiny import untimed
 from tests.ui.stub import Table, loader, pair_with_start_token, stub_pair
-from ui.session import State
+from ui.states import State
 
 
 @pytest.fixture
 def finds(monkeypatch):
     """Say what loading finds, in so many slices of so many seconds."""
-    return lambda found, *slices: monkeypatch.setattr("ui.session.load_job", loader(found, *slices))
+    return lambda found, *slices: monkeypatch.setattr("ui.session_busy.load_job", loader(found, *slices))
 
 
 def stubborn(release: threading.Event):

@@ -158,7 +158,7 @@ def test_plot_and_controls_share_one_ground_after_a_switch(new_window, looks, na
     for theme_name in ("light", "dark", name):
         looks(theme_name, 10.5)
     image, stage = window.grab().toImage(), window.stage
-    for plot, ground in ((stage.pq, "panel"), (stage.theory.plot, "panel"), (window.ribbon, "window")):
+    for plot, ground in ((stage.pq, "panel"), (stage.theory.plot, "panel"), (window.foot.ribbon, "window")):
         corner = plot.mapTo(window, plot.rect().bottomRight()) * image.devicePixelRatio()
         assert image.pixelColor(corner.x() - 3, corner.y() - 3) == theme.colour(ground)
     assert QToolTip.palette().toolTipText().color() == theme.colour("text")
@@ -166,7 +166,7 @@ def test_plot_and_controls_share_one_ground_after_a_switch(new_window, looks, na
 
 def test_a_long_name_is_cut_with_an_ellipsis_and_whole_in_the_tooltip(new_window):
     window = new_window(prompt="a very long prompt " * 40, size=(800, 600))
-    button = window._prompt_button
+    button = window.top_line.prompt
     assert button.text().startswith("Prompt: a very long prompt")
     assert button.text() in button.toolTip()
     assert button.geometry().right() <= window.width()

@@ -20,7 +20,7 @@ from simulator.text.vocabulary import Diagnosis
 from tests.ui.stub import loader, stub_pair
 from ui.asker import Asker
 from ui.pair_choice import Choice, stored_recent, with_recent
-from ui.widgets.model_table import Column, count
+from ui.widgets.model_rows import Column, count
 from ui.widgets.pair_dialog import PairDialog
 
 HOME = Path("/models")
@@ -476,11 +476,11 @@ def test_the_window_loads_the_choice_and_begins_with_the_sampling(new_window, mo
         loaded.append((target, draft, options))
         return loader({"other": stub_pair})(target, draft, **options)
 
-    monkeypatch.setattr("ui.session.load_job", load_job)
+    monkeypatch.setattr("ui.session_busy.load_job", load_job)
     monkeypatch.setattr(PairDialog, "exec", lambda _: True)
     monkeypatch.setattr(PairDialog, "choice", choice)
     old = window.session.pair
-    window.open_pair()
+    window.setup.open_pair()
     assert window.session.config.sampling != wanted  # not before the pair has come
     until(lambda: window.session.pair is not old)
     assert loaded == [("other", None, {"device": "cpu", "dtype": "float32"})]

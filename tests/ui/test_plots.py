@@ -13,13 +13,15 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication
 
-from simulator import theory
 from simulator.measure import MeasuredPoint, Spread
 from simulator.records import ExtraToken, Kind
+from simulator.theory.speedup import speedup
+from simulator.theory.tokens_per_round import expected_tokens
 from ui import theme
 from ui.plots.base import FRAME_MS
 from ui.plots.columns import REST, columns_of
 from ui.plots.curve_plot import K_MAX, CurvePlot
+from ui.plots.picture import picture, picture_menu, save_picture
 from ui.plots.pq_plot import PQPlot
 from ui.plots.residual_plot import ResidualPlot
 from ui.plots.scales import ceiling, tick_step, ticks
@@ -276,8 +278,8 @@ def curve(show):
 def test_the_curve_is_the_formula(curve):
     k, values = curve.formula.getData()
     assert k.tolist() == list(range(K_MAX + 1))
-    assert values == pytest.approx(theory.speedup(0.75, 0.1, k.astype(int), 0.05))
-    assert curve.comparison.getData()[1] == pytest.approx(theory.speedup(0.75, 0.1, k.astype(int)))
+    assert values == pytest.approx(speedup(0.75, 0.1, k.astype(int), 0.05))
+    assert curve.comparison.getData()[1] == pytest.approx(speedup(0.75, 0.1, k.astype(int)))
 
 
 @pytest.mark.parametrize(("c_verify", "best"), [(0.0, 5), (0.05, 4), (0.25, 2)])
@@ -298,7 +300,7 @@ def test_when_no_k_pays_the_plot_says_so(curve):
 def test_tokens_per_round_need_no_cost(curve):
     curve.set_quantity("tokens")
     curve.redraw_now()
-    assert curve.formula.getData()[1] == pytest.approx(theory.expected_tokens(0.75, np.arange(K_MAX + 1)))
+    assert curve.formula.getData()[1] == pytest.approx(expected_tokens(0.75, np.arange(K_MAX + 1)))
 
 
 def test_measured_points_carry_their_interval(curve):
@@ -460,7 +462,7 @@ def test_dragging_moves_nothing_and_opens_no_foreign_menu(show, qtbot, crossing,
 def test_the_menu_offers_only_what_works(show, crossing):
     """pyqtgraph's export menu ended in 'max() of an empty sequence' on bars (SD-066)."""
     for plot in map(show, all_plots(crossing)):
-        menu = plot.context_menu()
+        menu = picture_menu(plot)
         assert [action.text() for action in menu.actions()] == ["Save picture…"]
         assert not plot.plotItem.vb.menuEnabled()
         menu.close()
@@ -470,10 +472,10 @@ def test_the_menu_offers_only_what_works(show, crossing):
 def test_a_picture_is_the_screen_in_whole_pixels(show, crossing, tmp_path, scale):
     plot = show(PQPlot())
     plot.set_position(crossing, label)
-    image = plot.picture(scale)
+    image = picture(plot, scale)
     assert (image.width(), image.height()) == (760 * scale, 330 * scale)
     assert image.pixelColor(2, 2).name() == theme.current().panel
-    plot.save_picture(str(tmp_path / "p.png"), scale)
+    save_picture(plot, str(tmp_path / "p.png"), scale)
     assert (tmp_path / "p.png").stat().st_size > 1000
     if scale == 1:
         assert image == plot.grab().toImage().convertToFormat(image.format())
@@ -482,9 +484,9 @@ def test_a_picture_is_the_screen_in_whole_pixels(show, crossing, tmp_path, scale
 def test_a_picture_that_cannot_be_made_is_refused_with_a_reason(show, crossing, tmp_path):
     plot = show(PQPlot())
     with pytest.raises(ValueError, match="no pixels"):
-        plot.picture(0)
+        picture(plot, 0)
     with pytest.raises(OSError, match="Cannot write"):
-        plot.save_picture(str(tmp_path / "missing" / "p.png"))
+        save_picture(plot, str(tmp_path / "missing" / "p.png"))
 
 
 @pytest.mark.parametrize(("width", "height"), [(260, 140), (300, 200), (800, 240), (2400, 1200)])

@@ -16,7 +16,7 @@ from simulator.text.token_text import TokenTexts
 from tests.simulator.text_samples import byte_level
 from tests.ui.stub import PROMPT, VOCAB, Table, pair_with_start_token, stub_pair
 from ui.prompt_memory import KEPT, recent, remember
-from ui.session import State
+from ui.states import State
 from ui.widgets.prompt_dialog import PromptDialog
 from ui.widgets.prompt_edit import LONGEST
 
@@ -251,11 +251,11 @@ def test_a_damaged_memory_is_empty(tmp_path, damage):
 
 def test_the_window_shows_whether_the_chat_is_on(new_window):
     window = new_window(pair=chat_pair)
-    assert window._prompt_button.text() == f"Chat · Prompt: {PROMPT}"
+    assert window.top_line.prompt.text() == f"Chat · Prompt: {PROMPT}"
     window.session.configure(prompt=Prompt(PROMPT, "be brief"))
-    assert window._prompt_button.text() == f"Chat, system prompt · Prompt: {PROMPT}"
+    assert window.top_line.prompt.text() == f"Chat, system prompt · Prompt: {PROMPT}"
     window.session.configure(prompt=Prompt(PROMPT, chat=False))
-    assert window._prompt_button.text() == f"Chat off · Prompt: {PROMPT}"
+    assert window.top_line.prompt.text() == f"Chat off · Prompt: {PROMPT}"
 
 
 def test_a_run_begins_with_the_chat_and_the_export_says_so(new_session, until, monkeypatch):

@@ -15,7 +15,7 @@ from tests.ui.stub import Table, loader, stub_pair
 from ui import race_words
 from ui.pages.race import RacePage
 from ui.replay import SPEEDS, Replay
-from ui.session import State
+from ui.states import State
 from ui.widgets.race_bar import MEASURE_KEYS, REPLAY_KEYS
 
 WORDS = ("·the", "·and", "ing", "·King", "⏎", "·Westmoreland", ",")
@@ -258,7 +258,7 @@ def test_cancelling_in_the_middle_keeps_the_last_race(new_page, until, monkeypat
     pair = stub_pair(Table(1, before=lambda: time.sleep(slow[0])))  # this is the work
     monkeypatch.setattr("tests.ui.test_race.stub_pair", lambda: pair)
     page = new_page(max_new_tokens=24)
-    monkeypatch.setattr("ui.session.load_job", loader({"slow": lambda: pair}))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"slow": lambda: pair}))
     page._session.load("slow", None)
     until(lambda: page._session.pair is pair)
     race = measured(page, until)
@@ -296,7 +296,7 @@ def test_a_change_of_settings_marks_the_race_as_earlier_and_going_back_takes_the
 def test_another_pair_marks_the_race_as_earlier_even_with_the_same_settings(new_page, until, monkeypatch):
     page = new_page(k=3, max_new_tokens=12)
     race = measured(page, until)
-    monkeypatch.setattr("ui.session.load_job", loader({"other": lambda: stub_pair(Table(5))}))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"other": lambda: stub_pair(Table(5))}))
     page._session.load("other", None)
     until(lambda: page._session.state is State.READY)
     assert page.race is race
@@ -310,7 +310,7 @@ def test_another_pair_marks_the_race_as_earlier_even_with_the_same_settings(new_
 def test_loading_another_pair_while_measuring_keeps_the_last_race(new_page, until, monkeypatch):
     page = new_page(k=3, max_new_tokens=12)
     race = measured(page, until)
-    monkeypatch.setattr("ui.session.load_job", loader({"other": stub_pair}))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"other": stub_pair}))
     page.measure()
     page._session.load("other", None)
     until(lambda: page._session.state is State.READY)
@@ -364,6 +364,63 @@ def test_the_headline_says_who_won_by_how_much_and_over_what():
         unequal
         == "Speculative decoding has 2.14 times the speed per token: 60 tokens in 0.28 s, plain decoding 40 in 0.40 s."
     )
+
+
+def lane(origins: str, ms: float, stop=StopReason.BUDGET) -> Lane:
+    """Return a lane of one-token passes with these origins: p(lain), a(ccepted), r(esidual)."""
+    names = tuple({"p": "plain", "a": "accepted", "r": "residual"}[o] for o in origins)
+    n = len(names)
+    arrivals = tuple(ms * (i + 1) for i in range(n))
+    return Lane(4.0, tuple(range(n)), ("x",) * n, arrivals, names, tuple(range(1, n + 1)), stop)
+
+
+@pytest.mark.parametrize(
+    ("plain", "drafting", "source", "begins", "has"),
+    [("p", "p", "model", "No race: nothing was drafted in 1 token, ", "allow more tokens"),
+     ("p" * 60, "p" * 60, "ngram", "No race: nothing was drafted in 60 tokens, ", "No n-gram"),
+     ("p", "a", "model", "Too short to tell: ", "0.020 s for 1 token, plain decoding 0.010 s for 1."),
+     ("p" * 60, "ar", "model", "Too short to tell: ", "race longer texts"),
+     ("p" * 8, "ar" * 4, "model", "Plain decoding wins", "8 tokens")],
+)  # fmt: skip
+def test_a_difference_that_one_slow_pass_makes_is_no_victory(new_page, plain, drafting, source, begins, has):
+    """With a budget of one token nothing is drafted, yet it said that plain decoding wins by 5 ms."""
+    race = Race(RunConfig(source=source), 9, lane(plain, 10.0), lane(drafting, 20.0), None)
+    head = race_words.headline(race)
+    assert head.text.startswith(begins)
+    assert has in head.text
+    won = begins.startswith("Plain")
+    assert (race.winner is race.plain) is won
+    assert (head.colour == "excess") is won
+    page = new_page()
+    page.set_race(race)
+    page.seek(race.ms)
+    assert [page.tracks._first(i) for i in (0, 1)] == [won, False]
+
+
+def test_who_is_first_at_the_finish_is_who_the_headline_names():
+    for ms in (14.0, 29.9, 30.0, 60.0):
+        race, text = made_race(ms=ms), race_words.headline(made_race(ms=ms)).text
+        assert text.startswith("A dead heat") is (race.winner is None)
+        assert text.startswith("Speculative decoding wins") is (race.winner is race.speculative)
+        assert text.startswith("Plain decoding wins") is (race.winner is race.plain)
+
+
+@pytest.mark.parametrize(
+    ("origins", "stop", "shown", "text"),
+    [("p", StopReason.BUDGET, 1, "1 of 1 token from 1 pass · "),
+     ("ppp", StopReason.BUDGET, 2, "2 of 3 tokens from 2 passes"),
+     ("ppp", StopReason.END_TOKEN, 3, "3 of 3 tokens from 3 passes, the last an end token · "),
+     ("ppp", StopReason.END_TOKEN, 2, "2 of 3 tokens from 2 passes · "),
+     ("ppp", StopReason.CONTEXT, 3, "from 3 passes, then the context was full · ")],
+)  # fmt: skip
+def test_a_lane_says_how_many_tokens_came_and_why_no_more_do(origins, stop, shown, text):
+    assert text in race_words.count(lane(origins, 10.0, stop), shown)
+
+
+def test_the_conditions_name_the_source_in_words():
+    race = replace(made_race(), config=RunConfig(source="ngram"))
+    assert race_words.conditions(race, stub_pair(), "x").startswith("stub-1 ← n-gram lookup · ")
+    assert race_words.conditions(made_race(), stub_pair(), "x").startswith("stub-1 ← stub-2 · ")
 
 
 def test_the_notice_says_what_is_comparable():

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QKeyEvent, QPixmap
 
-from simulator.store import RoundStore
+from simulator.trace.store import RoundStore
 from tests.ui.rounds import ALL, BONUS, ENDED, NAMES, PLAIN, REJECTED, A, draft, label, median_ms
 from ui import theme
 from ui.widgets.origin import Origin, pieces, pieces_of

@@ -9,7 +9,7 @@ from simulator.errors import UserError
 from simulator.records import Sampling, StopReason
 from tests.simulator.tiny import untimed
 from tests.ui.stub import PROMPT, Table, loader, stub_pair
-from ui.session import ALLOWED, State
+from ui.states import ALLOWED, State
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_a_step_in_the_moment_of_loading_is_not_lost(new_session, monkeypatch, u
 
         return job
 
-    monkeypatch.setattr("ui.session.load_job", load_job)
+    monkeypatch.setattr("ui.session_busy.load_job", load_job)
     session.load("stub", None)
     until(lambda: session.state is State.READY)
     session.step()
@@ -198,7 +198,9 @@ def test_a_state_is_entered_only_from_where_the_table_says(new_session):
 def test_whatever_is_pressed_the_next_run_is_the_same(new_session, go, qtbot, monkeypatch, seed):
     expected = go(new_session(), 3)
     session, rng = new_session(), random.Random(seed)
-    monkeypatch.setattr("ui.session.load_job", loader({"good": stub_pair, "bad": lambda: UserError("No.")}, 2, 0.01))
+    monkeypatch.setattr(
+        "ui.session_busy.load_job", loader({"good": stub_pair, "bad": lambda: UserError("No.")}, 2, 0.01)
+    )
     actions = [
         session.step, session.next_round, session.back, session.stop, session.reset, session.measure, session.cancel,
         lambda: session.play(True), lambda: session.play(False), lambda: session.seek(rng.randrange(-1, 6)),

@@ -16,7 +16,7 @@ from tests.conftest import pair
 from tests.simulator.tiny import untimed
 from tests.ui.stub import stub_pair
 from ui.plots.base import FRAME_MS
-from ui.session import State
+from ui.states import State
 
 HUGE = 262_144
 

@@ -16,7 +16,8 @@ from ui.widgets.arranging import filling, open_wide
 from ui.widgets.draw_row import DrawRow
 from ui.widgets.fitting import FittingColumn
 from ui.widgets.labelled_slider import LabelledSlider, align_labels
-from ui.widgets.model_table import Column, ModelTable
+from ui.widgets.model_rows import Column
+from ui.widgets.model_table import ModelTable
 from ui.widgets.published_panel import SOURCE, PublishedPanel
 from ui.widgets.race_bar import RaceBar
 from ui.widgets.roofline_controls import RooflineControls

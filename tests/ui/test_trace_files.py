@@ -17,14 +17,14 @@ from simulator.files import ExportError
 from simulator.measure import Sweep
 from simulator.records import RunConfig, StopReason
 from simulator.round_cost import Cost
-from simulator.store import Rounds
 from simulator.text.texts import SavedTexts
-from simulator.trace import load_trace, open_trace, save_trace
+from simulator.trace.file import load_trace, open_trace, save_trace
+from simulator.trace.store import Rounds
 from tests.simulator.tiny import untimed
 from tests.ui.stub import PROMPT, Table, loader, stub_pair
 from ui.exporting import on_screen
 from ui.main_window import MainWindow
-from ui.session import State
+from ui.states import State
 
 REST = 200  # tokens, more than a test waits for
 
@@ -86,10 +86,10 @@ def open_in(until):
 def everything_said(window) -> tuple:
     """Return what pages, ribbon and timeline show of the round on screen."""
     window.stage.refresh()
-    labels = [token.text for _, token in window.ribbon.visible()]
+    labels = [token.text for _, token in window.foot.ribbon.visible()]
     cards = [(c.tag, c.token, c.p, c.q) for c in window.stage.cards._cards]
     figures = [f._figure.value_text for f in window.stage.figures._cells][:2]
-    return window.stage._head.text(), labels, cards, figures, window.timeline.caption()
+    return window.stage._head.text(), labels, cards, figures, window.foot.timeline.caption()
 
 
 # --- saving
@@ -192,7 +192,7 @@ def test_an_opened_run_looks_as_it_did_whatever_is_loaded(new_window, file, open
     assert untimed(other.session.rounds[:]) == untimed(window.session.rounds[:])
     other.session.seek(3, 1)
     window.files.strip.setVisible(True)  # takes as much room there
-    until(lambda: other.ribbon.width() == window.ribbon.width())
+    until(lambda: other.foot.ribbon.width() == window.foot.ribbon.width())
     assert everything_said(other)[0] == expected[0]
     assert everything_said(other)[1:] == expected[1:]
     assert other.session.config.k == 4
@@ -211,7 +211,7 @@ def test_steps_and_clicks_go_through_the_rounds_without_a_pair(new_window, file,
     session.step()
     assert (session.playback.cursor.round, session.playback.cursor.phase) == (2, 0)
     session.back()
-    window.timeline.round_chosen.emit(3)
+    window.foot.timeline.round_chosen.emit(3)
     assert session.playback.cursor.round == 3
     session.set_speed(0)
     session.seek(0)
@@ -316,7 +316,7 @@ def test_a_file_without_texts_shows_ids_until_its_target_is_loaded(new_window, f
     assert session.texts.label(token) == f"‹{token}›"
     assert f"‹{token}›" in window.stage._head.text()
     assert "no token texts" in window.files.strip.text()
-    monkeypatch.setattr("ui.session.load_job", loader({"made": made}, 3, 0.05))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"made": made}, 3, 0.05))
     session.load("made", None)
     session.seek(1)  # a file's rounds need no models
     assert session.playback.cursor.round == 1
@@ -326,12 +326,12 @@ def test_a_file_without_texts_shows_ids_until_its_target_is_loaded(new_window, f
     assert session.texts.label(token) == session.pair.texts.label(token)
     assert f"‹{token}›" not in window.stage._head.text()
     assert "no token texts" not in window.files.strip.text()
-    assert [t.text for _, t in window.ribbon.visible()][: len(PROMPT)] == [c.replace(" ", "·") for c in PROMPT]
+    assert [t.text for _, t in window.foot.ribbon.visible()][: len(PROMPT)] == [c.replace(" ", "·") for c in PROMPT]
 
 
 def test_a_pair_that_comes_later_leaves_the_opened_run_on_screen(new_window, file, open_in, monkeypatch, until):
     window = new_window(pair=None)
-    monkeypatch.setattr("ui.session.load_job", loader({"made": lambda: made("3")}, 20, 0.05))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"made": lambda: made("3")}, 20, 0.05))
     window.session.load("made", None)
     open_in(window, file(3))
     assert window.session.state is State.LOADING
@@ -346,7 +346,7 @@ def test_a_load_that_comes_to_nothing_goes_back_to_the_opened_run(
 ):
     window = new_window(pair=None)
     open_in(window, file(2))
-    monkeypatch.setattr("ui.session.load_job", loader({"made": UserError("No.")}, 2 + 98 * cancelled, 0.02))
+    monkeypatch.setattr("ui.session_busy.load_job", loader({"made": UserError("No.")}, 2 + 98 * cancelled, 0.02))
     window.session.load("made", None)
     if cancelled:
         window.session.cancel()
@@ -559,7 +559,7 @@ def test_showing_a_long_run_rebuilds_only_what_is_seen(window, file, open_in, mo
     open_in(window, tmp_path / "long.trace")
     window.session.seek(5_999)
     assert len(set(built)) < 300
-    assert window.timeline.caption() == "round 6000 of 6000"
+    assert window.foot.timeline.caption() == "round 6000 of 6000"
 
 
 def test_settings_that_this_version_does_not_have_leave_the_toolbar_alone(window, file, open_in, tmp_path):

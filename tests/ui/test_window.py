@@ -13,7 +13,7 @@ from tests.ui.stub import _row, stub_pair
 from ui import theme
 from ui.main_window import MainWindow
 from ui.page_stack import LATER, TITLES, scrolled
-from ui.session import State
+from ui.states import State
 from ui.widgets.digits import prob
 from ui.widgets.origin import Origin
 
@@ -38,8 +38,8 @@ def ran(new_window, until):
 
 
 def shown_origins(window) -> Counter:
-    window.ribbon.resize(4000, 400)
-    return Counter(token.origin for _, token in window.ribbon.visible() if token.origin is not Origin.PROMPT)
+    window.foot.ribbon.resize(4000, 400)
+    return Counter(token.origin for _, token in window.foot.ribbon.visible() if token.origin is not Origin.PROMPT)
 
 
 @pytest.mark.parametrize("source", ["model", "ngram"])

@@ -383,7 +383,7 @@ def test_at_the_smallest_usual_window_every_part_has_the_height_it_needs(read, u
         assert page.rect().contains(part.mapTo(page, part.rect().bottomRight())), type(part).__name__
     for plot in (page.look_plot, page.sources_plot):
         plot.redraw_now()
-        assert plot._key_fits
+        assert plot.header.key_fits
         assert plot.plotItem.vb.height() > 60
     axis = page.look_plot.axis
     bottom = max(box.bottom() for box in axis._boxes())

@@ -6,20 +6,19 @@ Counting, laws and jobs are in `simulator`, the sentences in `ui.acceptance_word
 
 from __future__ import annotations
 
-import time
-
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from simulator.acceptance.beyond import Evidence, of_acceptance, of_published
-from simulator.acceptance.body import Acceptance, of_runs
+from simulator.acceptance.body import Acceptance
 from simulator.acceptance.correlation import FIT_K, control
 from simulator.acceptance.jobs import ControlAnswer, control_job, support_job
 from simulator.acceptance.published import Published
 from simulator.acceptance.truncated import Truncation
 from ui import acceptance_words as words
 from ui import theme
+from ui.run_figures import Counted, RunFigures
 from ui.session import Session
 from ui.states import CAN_RUN
 from ui.widgets.addup_panel import AddUpPanel
@@ -30,6 +29,7 @@ from ui.widgets.published_panel import PublishedPanel
 from ui.widgets.rates_panel import RatesPanel
 
 TEXT_MS = 250  # figures change at most four times a second
+CLOSE_S = 1.5  # how long closing waits for a run that is being counted
 SHARE = 20  # counting may take a twentieth of the time, however long the run
 
 
@@ -46,7 +46,8 @@ class AcceptancePage(QWidget):
         self._shown: Acceptance | None = None
         self._evidence: Evidence | None = None  # of what is shown
         self._published: Evidence | None = None  # of a published row, in its place beyond the rates
-        self._dirty = True
+        self._dirty, self._fresh = True, False  # fresh: nothing else than the run on screen is shown
+        self._figures = RunFigures(self)
         self.rates, self.beyond = RatesPanel(), BeyondPanel()
         self.addup, self.published = AddUpPanel(), PublishedPanel()
         self._build()
@@ -87,8 +88,8 @@ class AcceptancePage(QWidget):
         self._show_tab()
 
     def shutdown(self) -> bool:
-        """Stop reading files; return whether the thread ended in time."""
-        return self.source.close_thread()
+        """Stop reading files and counting; return whether the threads ended in time."""
+        return all([self.source.close_thread(), self._figures.close(CLOSE_S)])
 
     # --- showing ---
 
@@ -98,15 +99,24 @@ class AcceptancePage(QWidget):
             self._dirty = True
             return
         self._dirty = False
-        start = time.monotonic()
         s, run = self._session, self._session.run
-        self._shown = self._other
-        if self._other is None and run is not None and any(r.emitted for r in run.rounds):
-            self._shown = of_runs(s.opened.name if s.opened is not None else self.tr("this run"), [run])
-        self._evidence = of_acceptance(self._shown) if self._shown is not None else None
+        if self._other is None and run is not None:
+            self._figures.count(s.opened.name if s.opened else self.tr("this run"), run)
+            if self._figures.busy and not self._fresh:
+                self._show(None, None)
+        else:
+            self._figures.drop()
+            self._show(self._other, of_acceptance(self._other) if self._other is not None else None)
+
+    def _show_counted(self, found: Counted) -> None:
+        self._fresh = True
+        self._show(found.acceptance, found.evidence)
+        self._timer.setInterval(max(TEXT_MS, round(1000 * SHARE * found.seconds)))
+
+    def _show(self, acceptance: Acceptance | None, evidence: Evidence | None) -> None:
+        self._shown, self._evidence = acceptance, evidence
         self._show_tab()
         self._show_session()
-        self._timer.setInterval(max(TEXT_MS, round(1000 * SHARE * (time.monotonic() - start))))
 
     def _soon(self) -> None:
         if not self._timer.isActive():
@@ -114,11 +124,13 @@ class AcceptancePage(QWidget):
 
     def _run_changed(self) -> None:
         """Drop what belongs to the run that was put away."""
+        self._figures.drop()
+        self._fresh = False
         self.addup.set_truncation(None)
         self._soon()
 
     def _take(self, other: Acceptance | None) -> None:
-        self._other, self._published = other, None
+        self._other, self._published, self._fresh = other, None, False
         several = other is not None and len(other.full) > 1  # draft lengths
         self.beyond.set_control(control(other.full, FIT_K, other.alphas.get(FIT_K)) if several else None, False)
         self.refresh()
@@ -132,7 +144,8 @@ class AcceptancePage(QWidget):
         if self._published is not None and tab in (self.beyond, self.addup):
             self._head.setText(words.reported(self._published))
         else:
-            self._head.setText(words.headline(a, self.rates.engine, self._session.pair is not None))
+            waits = len(self._session.rounds) if self._figures.busy else 0
+            self._head.setText(words.headline(a, self.rates.engine, self._session.pair is not None, waits))
         if tab is self.rates:
             self.rates.set_acceptance(a, self._evidence)
 
@@ -151,11 +164,9 @@ class AcceptancePage(QWidget):
         s = self._session
         can = s.state in CAN_RUN and s.pair is not None and not s.obstacle
         self.beyond.set_allowed(can and s.config.source != "none")
-        why = (
-            ""
-            if s.pair is None or s.pair.draft is not None
-            else self.tr("This pair has no draft model, so there is no q to cut.")
-        )
+        why = ""
+        if s.pair is not None and s.pair.draft is None:
+            why = self.tr("This pair has no draft model, so there is no q to cut.")
         no_text = self.tr("Step the run first: its text is what both models read.")
         no_pair = self.tr("Open a pair and step its run first: its text is what both models read.")
         if s.foreign and s.pair is not None:
@@ -200,6 +211,8 @@ class AcceptancePage(QWidget):
         for signal in (s.rounds_added, s.run_finished, s.state_changed, s.config_changed, s.pair_changed):
             signal.connect(self._soon)
         s.run_cleared.connect(self._run_changed)
+        self._figures.told.connect(self._show_counted)
+        self._figures.failed.connect(s.problem)
         self.source.run_wanted.connect(self.show_run)
         self.source.opened.connect(self._take)
         self.source.failed.connect(s.problem)

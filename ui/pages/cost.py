@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QGridLayout, QHBoxLayout, QLabel, QP
 
 from simulator.cost.machine import MachineCost
 from simulator.cost.roofline import Setting, one_pass
+from simulator.cost.verdict import alpha_of, verdict
 from simulator.cost.waterfall import from_sweep
 from simulator.jobs import cost_job
 from simulator.loading import Pair
@@ -75,11 +76,11 @@ class CostPage(QWidget):
         s, sweep, k = self._session, self._sweep, int(self.k.value())
         allowed = s.state in CAN_RUN and s.pair is not None and not s.obstacle
         self.button.setEnabled(allowed)
-        self.button.setText(self.tr("Measure again") if sweep and self.found else self.tr("Measure this machine"))
-        verdict, fall = cost_words.verdict(sweep), from_sweep(sweep, k) if sweep else None
-        self._head.setText(cost_words.sentence(verdict) if verdict else self._no_verdict())
+        self.button.setText(self.tr("Measure again") if sweep or self.found else self.tr("Measure this machine"))
+        said, fall = verdict(sweep, s.config.rule), from_sweep(sweep, k, s.config.rule) if sweep else None
+        self._head.setText(cost_words.sentence(said) if said else self._no_verdict())
         self._context.setText(cost_words.conditions(self.found, s.pair))
-        self.figures.set_figures(cost_words.figures(verdict, self.found, fall))
+        self.figures.set_figures(cost_words.figures(said, self.found, fall))
         times, knee = (self.found.times, self.found.knee) if self.found else ((), None)
         self.verify.set_times(times, knee, k, self.tr("How long a pass over 1 to 33 tokens takes appears here after "
                                                       "the measurement."))  # fmt: skip
@@ -92,7 +93,7 @@ class CostPage(QWidget):
     def _sweep(self) -> Sweep | None:
         """Return the session's sweep once it is complete."""
         sweep = self._session.sweep
-        return sweep if sweep is not None and sweep.cost is not None else None
+        return sweep if sweep is not None and sweep.figures is not None else None
 
     def _time_passes(self) -> None:
         s = self._session
@@ -123,8 +124,9 @@ class CostPage(QWidget):
 
     def _sweep_changed(self) -> None:
         sweep = self._sweep
-        if sweep is not None and sweep.figures is not None and sweep.figures.alpha is not None:
-            self.controls.snap(alpha=sweep.figures.alpha, c=sweep.cost.c)
+        alpha = alpha_of(sweep.figures, self._session.config.rule) if sweep is not None else None
+        if sweep is not None and sweep.cost is not None and alpha is not None:
+            self.controls.snap(alpha=alpha, c=sweep.cost.c)
         self._show()
 
     def _config_changed(self) -> None:
@@ -149,11 +151,12 @@ class CostPage(QWidget):
         self._said.setText(cost_words.roofline_sentence(setting, k, alpha, c))
 
     def _measured(self, setting: Setting, k: int) -> tuple[Measured, ...]:
-        """Return the passes timed here, where the roofline shows this machine with this target at batch 1."""
+        """Return the passes timed here, where the roofline shows this machine with this target as loaded, batch 1."""
         found = self.found
-        if found is None or found.size is None or setting.batch != 1 or setting.size != found.size:
+        if found is None or found.size is None:
             return ()
-        if setting.hardware.bandwidth != found.machine.bandwidth:
+        shown = setting.hardware.bandwidth, setting.size, setting.weight_bytes, setting.batch
+        if shown != (found.machine.bandwidth, found.size, found.weight_bytes, 1):
             return ()
         here = Setting(setting.hardware, found.size, found.weight_bytes, 1, found.context)
         names = {1: self.tr("decode"), k + 1: self.tr("verify {n}").format(n=k + 1)}
@@ -168,6 +171,8 @@ class CostPage(QWidget):
             return s.obstacle
         if s.state is State.MEASURING:
             return self.tr("Measuring: every k from 0 to 8 against plain decoding, then passes and bandwidth.")
+        if self._sweep is not None:
+            return cost_words.never_drafted(s.config.source)
         if self.found is not None:
             return self.tr("Prompt or settings have changed: measure again to see whether drafting pays with them.")
         return self.tr("Does drafting pay on this machine? Press Measure: about ten seconds with the bundled pair, "
@@ -177,7 +182,7 @@ class CostPage(QWidget):
         if sweep is None:
             return self.tr("The way from the formula's promise to the measured speedup appears here after the "
                            "measurement.")  # fmt: skip
-        return self.tr("k = {k} was not measured; choose one from 1 to 8.").format(k=k)
+        return cost_words.no_waterfall(sweep, k, self._session.config.source)
 
     # --- building ---
 

@@ -52,6 +52,11 @@ class RunsPage(QWidget):
         if self.desk.runs:
             self._take_runs(self.desk.runs)
 
+    @property
+    def busy(self) -> bool:
+        """Return whether runs are on their way into the table, or its figures are not up to date."""
+        return bool(self._waiting) or self._refresh_timer.isActive() or self.desk.counting
+
     # --- what the person does ---
 
     def dialog(self) -> GridDialog:
@@ -117,7 +122,8 @@ class RunsPage(QWidget):
         if not self._refresh_timer.isActive():
             self._refresh_timer.start()
 
-    def _regroup(self, by: str) -> None:
+    def regroup(self, by: str) -> None:
+        """Keep rows apart by prompt or seed if `by` says so."""
         self.model.clear(by)
         self.compare.set_runs(())
         self._waiting = deque(self.desk.runs)
@@ -167,7 +173,7 @@ class RunsPage(QWidget):
         self.bar.go.connect(lambda: self.desk.pause() if self.desk.running else self.desk.resume())
         self.bar.open.connect(self._ask_open)
         self.bar.export.connect(self._ask_export)
-        self.bar.by_changed.connect(self._regroup)
+        self.bar.by_changed.connect(self.regroup)
         self.table.runs_chosen.connect(self.compare.set_runs)
 
     def changeEvent(self, event: QEvent) -> None:

@@ -15,7 +15,7 @@ from ui.pages.theory_panel import TheoryPanel
 from ui.plots.pq_plot import PQPlot
 from ui.plots.residual_plot import ResidualPlot
 from ui.session import Session
-from ui.stage_model import stage_numbers
+from ui.stage_model import Totals, stage_numbers
 from ui.states import State
 from ui.widgets.arranging import column, halves, panel
 from ui.widgets.digits import prob
@@ -37,7 +37,7 @@ class StagePage(QWidget):
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._session = session
+        self._session, self._totals = session, Totals()
         self._head = QLabel(wordWrap=True)
         self._head.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self._about = QLabel(self.tr("One round, as it happened: what the draft proposed, what the target thinks of "
@@ -47,7 +47,7 @@ class StagePage(QWidget):
         self.figures, self.theory = Figures(), TheoryPanel()
         self._build()
         self._dress()
-        self._text_timer = QTimer(self, interval=TEXT_MS, singleShot=True)
+        self._text_timer = QTimer(self, singleShot=True)
         self._text_timer.timeout.connect(self._refresh_numbers)
         self._connect()
         self.refresh()
@@ -81,6 +81,7 @@ class StagePage(QWidget):
         s = self._session
         s.cursor_changed.connect(self._refresh_cursor)
         s.rounds_added.connect(self._numbers_soon)
+        s.run_cleared.connect(lambda: self._totals.follow((), 0))
         for signal in (s.state_changed, s.run_cleared, s.pair_changed, s.config_changed):
             signal.connect(self._refresh_cursor)
             signal.connect(self._numbers_soon)
@@ -138,12 +139,15 @@ class StagePage(QWidget):
 
     def _numbers_soon(self) -> None:
         if not self._text_timer.isActive():
-            self._text_timer.start()
+            self._text_timer.start(TEXT_MS)
 
     def _refresh_numbers(self) -> None:
         s = self._session
-        shown = s.rounds[: s.playback.complete_rounds]
-        n = stage_numbers(shown, s.started.config.k if s.started else s.config.k, s.run_sweep)
+        shown = s.playback.complete_rounds
+        if not self._totals.follow(s.rounds, shown):
+            self._text_timer.start(0)  # the rest, and the numbers, in the next turns
+            return
+        n = stage_numbers(self._totals.first(shown), (s.started or s).config.k, s.run_sweep)
         hint = self.tr("Press Measure to time this on your machine.")
         speeds, tip = self.tr("tokens/s with / without"), self.tr("Decoding only, prefill not counted.")
         both = f"{_number(n.with_speculation, 0)} / {_number(n.without, 0)}"

@@ -14,8 +14,8 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
 from ui import theme
+from ui.plots.bars import Bars
 from ui.plots.base import Plot
-from ui.plots.marks import Bars
 from ui.plots.scales import tick_step, ticks
 
 BAND = 0.34  # of a line: the height of a range
@@ -40,7 +40,7 @@ class AxisPlot(Plot):
     def __init__(self, label: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.answers: tuple[Answer, ...] = ()
-        self.most, self.caption_text, self.missing = 1.0, "", ""
+        self.most, self.missing = 1.0, ""
         self.bands, self.whiskers = Bars(), pg.ErrorBarItem(beam=0.25)
         self.dots = pg.ScatterPlotItem(size=13, antialias=True)
         self._texts: list[pg.TextItem] = []

@@ -1,6 +1,6 @@
-"""The base of every plot: theme, fixed ranges, one redraw a frame, a short context menu.
+"""The base of every plot: theme, fixed ranges, one redraw a frame.
 
-Knows: what all plots of SpecScope have in common. Does not know: any data.
+Knows: when a plot is drawn, and its axes. Does not know: any data, what stands above the plot (`header`).
 
 pyqtgraph's auto-range, SI prefixes, mouse zoom and export dialog are off: auto-range costs a multiple of the
 drawing itself, ".3" must not read "300 m", and the dialog offers exports that fail on bars.
@@ -11,28 +11,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QElapsedTimer, QEvent, QPoint, QPointF, Qt, QTimer
+from PySide6.QtCore import QElapsedTimer, QEvent, QPointF, Qt, QTimer
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetricsF,
-    QImage,
     QMouseEvent,
     QPaintEvent,
     QResizeEvent,
     QShowEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QApplication, QFileDialog, QGraphicsView, QLabel, QMenu, QMessageBox, QToolTip, QWidget
+from PySide6.QtWidgets import QApplication, QGraphicsView, QToolTip, QWidget
 
 from ui import theme
-from ui.plots.key import Entry, Key
+from ui.plots.header import EDGE, Header
+from ui.plots.key import Entry
+from ui.plots.picture import picture_menu
 from ui.plots.scales import tick_step, ticks
 
 FRAME_MS = 16  # at most one redraw in this time, however many changes arrive
 TICK_LINES = 1.7  # lines of text from tick to tick, at least
-MOST_HEADER = 0.4  # of the height; a low plot goes without its key
 SMALLEST = 260, 140  # px
-EDGE = 12  # px between the plot's border and its texts
 _RESTYLE = (QEvent.Type.PaletteChange, QEvent.Type.StyleChange, QEvent.Type.FontChange)
 
 
@@ -46,15 +45,12 @@ class Plot(pg.PlotWidget):
         super().__init__(parent, axisItems=axes)
         self._dirty = True
         self._y_ticks: tuple[float, float, float] | None = None  # first, last, step
-        self._header: tuple[object, ...] = ()  # what its places were computed for
-        self._key_fits = True
         self._clock = QElapsedTimer()
         self._unpainted = False  # drawn, and not yet on screen
         self._timer = QTimer(self, singleShot=True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._on_timer)
-        self._caption, self._message, self._key = self._label(), self._label(), Key(self)
-        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.header = Header(self)
         self.setMinimumSize(*SMALLEST)
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)  # `redraw_now` does it
         self._fix_interaction()
@@ -80,17 +76,16 @@ class Plot(pg.PlotWidget):
 
     def set_header(self, caption: str, entries: Sequence[Entry]) -> None:
         """Show a sentence and a key above the plot; call first in `draw`, for it settles the plot's height."""
-        self._set_label(self._caption, caption)
-        self._key.set_entries(entries)
-        self._set_label(self._message, "")
+        self.header.set_texts(caption, entries)
         self.plotItem.show()
-        self._place_header()
+        if self.header.place():
+            self.plotItem.layout.setContentsMargins(4, self.header.bottom + 2, EDGE, 6)
+            self.plotItem.layout.activate()
 
     def set_message(self, text: str, caption: str = "") -> None:
         """Show a sentence in place of the plot: the empty state."""
         self.set_header(caption, [])
-        self._set_label(self._message, text)
-        self._message.setGeometry(self.rect().adjusted(EDGE * 2, self._top, -EDGE * 2, -EDGE))
+        self.header.set_message(text)
         self.plotItem.hide()
 
     def set_y_range(self, low: float, high: float, headroom: float = 0.0) -> None:
@@ -114,12 +109,17 @@ class Plot(pg.PlotWidget):
     @property
     def caption(self) -> str:
         """Return the sentence above the plot."""
-        return self._caption.text()
+        return self.header.caption.text()
 
     @property
     def message(self) -> str:
         """Return the sentence in place of the plot, empty when there is a plot."""
-        return self._message.text()
+        return self.header.message.text()
+
+    def settle(self) -> None:
+        """Draw what is due, if anything is."""
+        if self._dirty:
+            self.redraw_now()
 
     def redraw_now(self) -> None:
         """Draw at once what is due."""
@@ -156,42 +156,6 @@ class Plot(pg.PlotWidget):
     def style_items(self) -> None:
         """Give the plot's own items the theme's colours and textures."""
 
-    # Pictures
-
-    def picture(self, scale: int = 2) -> QImage:
-        """Return the plot as on screen, `scale` image pixels to one of the screen."""
-        if scale < 1 or self.width() < 1 or self.height() < 1:
-            raise ValueError(f"a picture of {self.width()} x {self.height()} at scale {scale} has no pixels")
-        if self._dirty:
-            self.redraw_now()
-        image = QImage(self.size() * scale, QImage.Format.Format_RGB32)
-        image.setDevicePixelRatio(scale)
-        image.fill(theme.colour("panel"))
-        QWidget.render(self, image, QPoint())
-        return image
-
-    def save_picture(self, path: str, scale: int = 2) -> None:
-        """Write the plot as a PNG; raise OSError when the file cannot be written."""
-        if not self.picture(scale).save(path, "PNG"):
-            raise OSError(self.tr("Cannot write the picture to {path}.").format(path=path))
-
-    def context_menu(self) -> QMenu:
-        """Return a menu of the things that work on every plot."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("Save picture…")).triggered.connect(self._ask_and_save)
-        return menu
-
-    def _ask_and_save(self) -> None:
-        title, kinds = self.tr("Save picture"), self.tr("Picture (*.png)")
-        path, _ = QFileDialog.getSaveFileName(self, title, "plot.png", kinds)
-        if not path:
-            return
-        try:
-            self.save_picture(path if path.lower().endswith(".png") else path + ".png")
-        except OSError as error:
-            QMessageBox.warning(self, title, str(error))
-
     # Qt
 
     def changeEvent(self, event: QEvent) -> None:
@@ -209,8 +173,7 @@ class Plot(pg.PlotWidget):
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up with what changed while hidden."""
         super().showEvent(event)
-        if self._dirty:
-            self.redraw_now()
+        self.settle()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint, after drawing what is still due (a picture may be asked for before the frame is over).
@@ -224,7 +187,7 @@ class Plot(pg.PlotWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer our menu in place of pyqtgraph's."""
-        self.context_menu().popup(event.globalPos())
+        picture_menu(self).popup(event.globalPos())
         event.accept()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -266,39 +229,6 @@ class Plot(pg.PlotWidget):
         for side in ("left", "bottom"):
             self.plotItem.getAxis(side).enableAutoSIPrefix(False)
 
-    def _label(self) -> QLabel:
-        label = QLabel(self, wordWrap=True)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        label.hide()
-        return label
-
-    def _set_label(self, label: QLabel, text: str) -> None:
-        if text != label.text():
-            label.setText(text)
-        label.setVisible(bool(text))
-
     def _axis_width(self) -> int:
         metrics = QFontMetricsF(theme.text_font())
         return round(metrics.horizontalAdvance("0.000") + metrics.height() + 10)
-
-    def _place_header(self) -> None:
-        width = self.width() - 2 * EDGE
-        state = self.size(), self._caption.text(), self._key.heightForWidth(width), QApplication.font().pointSizeF()
-        if state != self._header:
-            self._header = state
-            self._lay_header(width)
-        self._key.setVisible(self._key_fits and not self._key.is_empty)
-
-    def _lay_header(self, width: int) -> None:
-        self._top, self._key_fits = EDGE - 2, True
-        for label in (self._caption, self._key):
-            height = label.heightForWidth(width)
-            if label is self._key and self._top + height > self.height() * MOST_HEADER:
-                self._key_fits = False
-                continue
-            if not label.isHidden():
-                label.setGeometry(EDGE, self._top, width, height)
-                self._top += height + 6
-        self.plotItem.layout.setContentsMargins(4, self._top + 2, EDGE, 6)
-        self.plotItem.layout.activate()

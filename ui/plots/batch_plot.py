@@ -14,9 +14,11 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.cost.roofline import REPORTED, SIZES, Setting, batch_speedup, break_even_batch
 from ui import theme
-from ui.plots.base import EDGE, Plot
+from ui.plots.bars import Bars
+from ui.plots.base import Plot
+from ui.plots.callouts import Callout, Callouts
+from ui.plots.header import EDGE
 from ui.plots.key import Entry
-from ui.plots.marks import Bars, Callout, Callouts
 from ui.plots.scales import ceiling
 
 REPORTED_SIZE = SIZES[1].name

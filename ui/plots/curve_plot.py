@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QWidget
 
-from simulator import theory
 from simulator.measure import MeasuredPoint
+from simulator.theory.speedup import best_k, correlated_speedup
+from simulator.theory.tokens_per_round import correlated_tokens, expected_tokens
 from ui import theme
-from ui.plots.base import EDGE, Plot
+from ui.plots.bars import Bars
+from ui.plots.base import Plot
+from ui.plots.callouts import Callout, Callouts
+from ui.plots.header import EDGE
 from ui.plots.key import Entry
-from ui.plots.marks import Bars, Callout, Callouts
 from ui.plots.reported import Reported, ReportedMark
 
 K_MAX = 16
@@ -48,21 +51,21 @@ class Model:
         """Return the quantity at k = 0 .. K_MAX (Leviathan Thm 3.8 with a verify cost; reference, section 3)."""
         k = np.arange(K_MAX + 1)
         if quantity == "tokens":
-            return np.asarray(theory.correlated_tokens(self.alpha, self.rho, k))
-        return np.asarray(theory.correlated_speedup(self.alpha, self.rho, self.c, k, self.c_verify, self.fixed))
+            return np.asarray(correlated_tokens(self.alpha, self.rho, k))
+        return np.asarray(correlated_speedup(self.alpha, self.rho, self.c, k, self.c_verify, self.fixed))
 
     def comparison(self, quantity: Quantity) -> NDArray[np.float64] | None:
         """Return the dashed curve: speedup without verify cost, tokens without correlation; None if the same."""
         k = np.arange(K_MAX + 1)
         if quantity == "speedup" and self.c_verify > 0:
-            return np.asarray(theory.correlated_speedup(self.alpha, self.rho, self.c, k, 0.0, self.fixed))
+            return np.asarray(correlated_speedup(self.alpha, self.rho, self.c, k, 0.0, self.fixed))
         if quantity == "tokens" and self.rho > 0:
-            return np.asarray(theory.expected_tokens(self.alpha, k))
+            return np.asarray(expected_tokens(self.alpha, k))
         return None
 
     def best_k(self) -> int:
         """Return the fastest k on the axis."""
-        return theory.best_k(self.alpha, self.c, self.c_verify, self.fixed, rho=self.rho, k_max=K_MAX)[0]
+        return best_k(self.alpha, self.c, self.c_verify, self.fixed, rho=self.rho, k_max=K_MAX)[0]
 
 
 class CurvePlot(Plot):

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.exactness.lab import Tally, band
 from ui import theme
+from ui.plots.bars import missed_texture, stripes
 from ui.plots.key import Entry
 from ui.plots.lab_plot import LabPlot, Tag, number
-from ui.plots.marks import missed_texture, stripes
 
 BAR, TICK, NOISE = 0.56, 0.86, 0.76  # share of a column
 HEADROOM = 1.1  # above p and the law; the bar of a single draw may leave the picture

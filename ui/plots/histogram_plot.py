@@ -15,9 +15,10 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
 from ui import theme
-from ui.plots.base import EDGE, Plot
+from ui.plots.bars import Bars
+from ui.plots.base import Plot
+from ui.plots.header import EDGE
 from ui.plots.key import Entry
-from ui.plots.marks import Bars
 from ui.plots.scales import PROBABILITY_STEPS, ceiling, tick_step, ticks
 from ui.widgets.digits import prob
 

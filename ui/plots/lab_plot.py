@@ -17,9 +17,9 @@ from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from simulator.exactness.pairs import PQ, REST
 from ui import theme
+from ui.plots.bars import Bars
 from ui.plots.base import Plot
 from ui.plots.columns import GAP
-from ui.plots.marks import Bars
 from ui.plots.scales import PROBABILITY_STEPS, SERIES, ceiling
 from ui.plots.token_axis import TokenAxis, TokenLabel
 from ui.widgets.digits import prob

@@ -13,9 +13,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from ui import theme
+from ui.plots.bars import Bars
 from ui.plots.base import Plot
 from ui.plots.key import Entry
-from ui.plots.marks import Bars
 from ui.plots.scales import PROBABILITY_STEPS, ceiling
 from ui.widgets.digits import prob
 

@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.worth.outlook import Mean
 from ui import theme
+from ui.plots.bars import Bars
 from ui.plots.base import Plot
 from ui.plots.histogram_plot import NARROWEST
 from ui.plots.key import Entry
 from ui.plots.lab_plot import Tag, Tags
-from ui.plots.marks import Bars
 from ui.widgets.digits import prob
 
 BAND = 20  # px free above the highest bar, for the numbers

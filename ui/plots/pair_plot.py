@@ -13,9 +13,9 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from ui import theme
+from ui.plots.bars import Bars, missed_texture, stripes
 from ui.plots.key import Entry
 from ui.plots.lab_plot import DIM, LabPlot, Tag, number
-from ui.plots.marks import Bars, missed_texture, stripes
 from ui.widgets.keys import keeps
 
 SIDE, WIDTH = 0.21, 0.38  # of a column: where the two bars stand and how wide they are

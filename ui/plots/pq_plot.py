@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.records import DraftedToken, Kind
 from ui import theme
+from ui.plots.bars import missed_texture, stripes
+from ui.plots.callouts import Callout
 from ui.plots.columns import REST, Columns
 from ui.plots.key import Entry
-from ui.plots.marks import Callout, missed_texture, stripes
 from ui.plots.token_plot import BAR, TokenPlot
 from ui.widgets.digits import pair, prob
 

@@ -1,6 +1,6 @@
 """Acceptance by position: unconditional and conditional rates side by side, with counts and Wilson intervals.
 
-Knows: how rates of positions are drawn. Does not know: how they were counted (`simulator.acceptance.body`).
+Knows: how rates of positions are drawn. Does not know: how they were counted (`simulator.acceptance.from_counts`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.acceptance.body import Step
 from ui import theme
+from ui.plots.bars import Bars, missed_texture
 from ui.plots.base import Plot
 from ui.plots.key import Entry
-from ui.plots.marks import Bars, missed_texture
 from ui.widgets.digits import prob
 
 WIDTH, SHIFT = 0.36, 0.2  # of a position: a bar, and its distance from the middle

@@ -9,8 +9,9 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from simulator.records import Kind, Position, Verdict
+from ui.plots.bars import missed_texture
+from ui.plots.callouts import Callout
 from ui.plots.columns import Columns
-from ui.plots.marks import Callout, missed_texture
 from ui.plots.token_plot import BAR, TokenPlot
 from ui.widgets.digits import prob
 

@@ -15,9 +15,10 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.cost.roofline import Setting, one_pass
 from ui import theme
-from ui.plots.base import EDGE, Plot
+from ui.plots.base import Plot
+from ui.plots.callouts import Callout, Callouts
+from ui.plots.header import EDGE
 from ui.plots.key import Entry
-from ui.plots.marks import Callout, Callouts
 
 BATCHES = tuple(2**i for i in range(11))  # 1 .. 1024
 DECADES_UP = 0.25  # above the flat roof

@@ -16,10 +16,10 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.worth.outlook import SURE, Mean
 from ui import theme
+from ui.plots.bars import Bars, stripes
 from ui.plots.base import Plot
 from ui.plots.key import Entry
 from ui.plots.lab_plot import Tag, Tags
-from ui.plots.marks import Bars, stripes
 from ui.plots.named_axis import name_columns
 from ui.widgets.digits import prob
 

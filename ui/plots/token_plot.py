@@ -16,9 +16,10 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.records import DraftedToken, ExtraToken, Kind, Position, Verdict
 from ui import theme
+from ui.plots.bars import Bars
 from ui.plots.base import Plot
+from ui.plots.callouts import Callouts
 from ui.plots.columns import REST, Columns, columns_of
-from ui.plots.marks import Bars, Callouts
 from ui.plots.scales import PROBABILITY_STEPS, SERIES, ceiling
 from ui.plots.token_axis import TokenAxis, TokenLabel, column_width
 from ui.widgets.digits import prob

@@ -14,9 +14,10 @@ from PySide6.QtWidgets import QWidget
 
 from simulator.cost.verify_time import Knee, WidthTime
 from ui import theme
-from ui.plots.base import EDGE, Plot
+from ui.plots.base import Plot
+from ui.plots.callouts import Callout, Callouts
+from ui.plots.header import EDGE
 from ui.plots.key import Entry
-from ui.plots.marks import Callout, Callouts
 from ui.plots.scales import ceiling
 
 TOPS = tuple(m * 10.0**e for e in range(-3, 6) for m in (1, 1.5, 2, 3, 4, 5, 6, 8))
@@ -73,6 +74,8 @@ class VerifyPlot(Plot):
 
     def _draw_fit(self, edge: float, top: float) -> None:
         if self.knee is None:
+            for line in (self.fit, self.linear):
+                line.setData([], [])  # those of a measurement before
             return
         ends = np.array([1.0, max(1.0, self.knee.width), edge])
         self.fit.setData(ends, np.array([self.knee.at(x) for x in ends]))
@@ -88,7 +91,7 @@ class VerifyPlot(Plot):
                 k=self._k, ratio=mine.ms.median / self.times[0].ms.median
             )
             found.append(Callout(mine.width, mine.ms.median, theme.colour("text"), "", word, (), "none", dashed=True))
-        if knee is not None and knee.slope_ms and knee.width > 1:
+        if knee is not None and knee.slope_ms and round(knee.width) > 1:
             word = self.tr("knee: {n:.0f} tokens").format(n=knee.width)
             found.append(Callout(knee.width, knee.flat_ms, theme.colour("accent"), "", word, (), "none", to_axis=True))
         return found

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QGraphicsTextItem, QWidget
 
 from simulator.cost.waterfall import Step, Waterfall
 from ui import theme
+from ui.plots.bars import Bars, stripes
 from ui.plots.base import Plot
 from ui.plots.key import Entry
-from ui.plots.marks import Bars, stripes
 from ui.plots.named_axis import name_columns
 from ui.plots.scales import ceiling
 
@@ -86,7 +86,7 @@ class WaterfallPlot(Plot):
         texts = [(f.promised, _times(f.promised))]
         for step in f.steps:
             texts.append(
-                (max(before, step.after), f"{step.size:+.2f}×\n{step.size / f.promised:+.0%}".replace("-", "−"))
+                (max(before, step.after), f"{_signed(step.size, '.2f')}×\n{_signed(step.size / f.promised, '.0%')}")
             )
             before = step.after
         texts.append((f.measured, _times(f.measured)))
@@ -116,7 +116,7 @@ class WaterfallPlot(Plot):
             self.tr("Leviathan Thm 3.8 with the mean alpha {a:.3f} and c {c:.3f}: (1 − alpha^(k+1)) / ((1 − alpha)(1 + "
                     "k c)).").format(a=f.alpha, c=f.c),
             self.tr("The tokens per round that were measured, in place of the formula's: alpha differs between "
-                    "contexts."),
+                    "contexts, a source may find nothing to draft, the last round of a run is cut short."),
             self.tr("What the pass over {n} tokens costs more than the pass over one.").format(n=f.k + 1),
             self.tr("What else a speculative round does, beyond a plain one: verdicts, rollback, trace, and what its "
                     "first draft step costs more."),
@@ -158,6 +158,12 @@ def _centre(item: QGraphicsTextItem) -> None:
 
 def _look(step: Step) -> str:
     return "rest" if step.name == "rest" else "gain" if step.size >= 0 else "loss"
+
+
+def _signed(value: float, form: str) -> str:
+    """Write a number with its sign; one that rounds to 0 has none."""
+    text = f"{abs(value):{form}}"
+    return text if not float(text.rstrip("%")) else ("−" if value < 0 else "+") + text
 
 
 def _times(value: float) -> str:

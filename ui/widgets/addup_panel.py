@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 
 from simulator.acceptance.beyond import Evidence
 from simulator.acceptance.truncated import Truncation
-from simulator.theory import equivalent_alpha
+from simulator.theory.tokens_per_round import equivalent_alpha
 from ui import acceptance_words as words
 from ui import theme
 from ui.plots.support_plot import SupportPlot

@@ -94,4 +94,4 @@ class _Side(QWidget):
             )
         )  # fmt: skip
         self._about.setToolTip(self.tr("Behind the prompt:\n{p}").format(p=run.prompt.text))
-        self.text.set_run(run.labels, tuple(run.origins), marked)
+        self.text.set_run(run.labels, run.origins, marked)

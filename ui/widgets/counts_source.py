@@ -11,8 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QWidget
 
-from simulator.acceptance.jobs import Opened, open_job
-from simulator.loading import Progress
+from simulator.acceptance.jobs import files_job
 from ui.asker import Asker
 from ui.widgets.paste_dialog import PasteDialog
 
@@ -57,7 +56,7 @@ class CountsSource(QWidget):
     def open(self, paths: list[Path]) -> None:
         """Read traces and CSVs in the background."""
         if paths:
-            self.asker.ask(open_job(paths))
+            self.asker.ask(files_job(paths))
             self.shown.setText(self.tr("Reading …"))
 
     def close_thread(self) -> bool:
@@ -66,10 +65,7 @@ class CountsSource(QWidget):
 
     def _read(self, answers: list[object]) -> None:
         for answer in answers:
-            if isinstance(answer, Opened):
-                self.opened.emit(answer.whole)
-            elif isinstance(answer, Progress):
-                self.shown.setText(answer.text)
+            self.opened.emit(answer)
 
     def _ended(self, error: str, details: str) -> None:
         self.set_shown(self._of, self.run.isEnabled())

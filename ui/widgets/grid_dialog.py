@@ -28,14 +28,14 @@ from simulator.errors import UserError
 from simulator.exactness.rules import CARDS
 from simulator.files import check_file
 from simulator.grids.file import grid_of
-from simulator.grids.grid import Grid, checked_grid, count, estimated_seconds, numbers
-from simulator.grids.run import duration
+from simulator.grids.grid import Grid, checked_grid, numbers
 from simulator.loading import SOURCES
 from simulator.parameters import PARAMETERS
 from simulator.records import RunConfig
 from simulator.text.prompts import Prompt, read_prompt
 from simulator.verify import RULES
 from ui import theme
+from ui.grid_words import amount
 from ui.runs_values import opening
 from ui.widgets.arranging import open_wide
 from ui.widgets.check_list import CheckList
@@ -191,7 +191,7 @@ class GridDialog(QDialog):
             self.grid = self._read("tokens", lambda: checked_grid(whole))
         if self.grid is not None:
             self.grid = self._read("path", self._check_path)
-        self._sum.setText(self._amount() if self.grid is not None else "")
+        self._sum.setText(amount(self.grid, self._speeds) if self.grid is not None else "")
         self.start.setEnabled(self.grid is not None)
 
     def _check_path(self) -> Grid:
@@ -203,18 +203,6 @@ class GridDialog(QDialog):
         elif grid_of(self.file) != self.grid:
             raise UserError(self.tr("This file holds another grid: choose another name."))
         return self.grid
-
-    def _amount(self) -> str:
-        n = count(self.grid)
-        text = self.tr("{n} runs of up to {t} tokens").format(n=f"{n:,}", t=f"{self.tokens.value():,}")
-        seconds = estimated_seconds(self.grid, self._speeds)
-        if seconds is None:
-            text += self.tr("; how long is not known before a first run.")
-        else:
-            text += self.tr(", about {time} at the speeds measured so far.").format(time=duration(seconds))
-        if 0 in self.grid.temperatures and len(self.grid.seeds) > 1:
-            text += " " + self.tr("At T = 0 the seed changes nothing.")
-        return text
 
     def _lengths(self) -> tuple[int, ...]:
         plain = (0,) if self.plain.isChecked() else ()

@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
 from simulator.catalog import Entry
 from simulator.loading import DTYPES
 from ui import theme
-from ui.widgets.model_table import Filtered, ModelTable, Row
+from ui.widgets.model_rows import Row
+from ui.widgets.model_table import Filtered, ModelTable
 from ui.widgets.typing_table import TypingTable
 
 

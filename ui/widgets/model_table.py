@@ -1,56 +1,19 @@
-"""The models on this computer as rows: what is known of each, and how it would serve.
+"""The models on this computer as a table: its rows, their order, and which a filter keeps.
 
-Knows: cells, their order, and which row is greyed. Does not know how models are found or compared.
+Knows: what Qt asks a table. Does not know: what a cell says (`model_rows`), how models are found or compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSortFilterProxyModel, Qt
 
-from simulator.catalog import Entry
-from simulator.local.hub import readable
-from simulator.text.glyphs import one_line
 from ui import theme
+from ui.widgets.model_rows import Column, Row, cells, order_value, tip
 
 Index = QModelIndex | QPersistentModelIndex
-UNKNOWN = "–"
-
-
-class Column(IntEnum):
-    """What stands in which column."""
-
-    NAME, VERDICT, ARCHITECTURE, DTYPE, PARAMETERS, ROWS, ENTRIES, CONTEXT, DISK, MEMORY = range(10)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a model would serve. `rank` orders rows, the best lowest; `words` are short, `sentence` is whole."""
-
-    words: str = ""
-    sentence: str = ""
-    usable: bool = True
-    rank: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table; without an entry it stands for no model."""
-
-    name: str
-    entry: Entry | None
-    needed: int | None
-    verdict: Verdict
-
-    @property
-    def path(self) -> Path | None:
-        """Return the model's folder."""
-        return self.entry.path if self.entry else None
 
 
 class ModelTable(QAbstractTableModel):
@@ -121,7 +84,7 @@ class ModelTable(QAbstractTableModel):
         self._rows, self._cells = rows, {}
 
     def _key(self, row: Row) -> tuple[Any, ...]:
-        value = _value(row, self._order[0])
+        value = order_value(row, self._order[0])
         missing = value is None
         return (missing != self._order[1], *(() if missing else value if isinstance(value, tuple) else (value,)))
 
@@ -140,15 +103,15 @@ class ModelTable(QAbstractTableModel):
         column = index.column()
         if role == Qt.ItemDataRole.DisplayRole:
             row = index.row()
-            cells = self._cells.get(row) or self._cells.setdefault(row, _cells(self._rows[row]))
-            return cells[column]
+            texts = self._cells.get(row) or self._cells.setdefault(row, cells(self._rows[row]))
+            return texts[column]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if _is_number(column) else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
         if role == Qt.ItemDataRole.ForegroundRole:
             return None if self._rows[index.row()].verdict.usable else theme.colour("discarded")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return _tip(self._rows[index.row()], column)
+            return tip(self._rows[index.row()], column)
         return None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -187,69 +150,5 @@ class Filtered(QSortFilterProxyModel):
         return all(word in text for word in self._words)
 
 
-def count(number: int | None) -> str:
-    """Return a count as people say it: 151,936, and from a million on 5.7 M, 1.2 B."""
-    if number is None:
-        return UNKNOWN
-    for unit, size in (("B", 1e9), ("M", 1e6)):
-        if number >= 0.9995 * size:
-            return f"{number / size:.3g} {unit}"
-    return f"{number:,}"
-
-
-def family(architecture: str) -> str:
-    """Return an architecture's name without what all of them end in."""
-    for ending in ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration"):
-        architecture = architecture.removesuffix(ending)
-    return architecture
-
-
 def _is_number(column: int) -> bool:
     return column >= Column.PARAMETERS
-
-
-def _value(row: Row, column: Column) -> Any:
-    """Return what a column is ordered by; None comes last."""
-    e = row.entry
-    if column is Column.VERDICT:
-        return (*row.verdict.rank, row.name.casefold())
-    return {
-        Column.NAME: row.name.casefold(),
-        Column.ARCHITECTURE: family(e.architecture).casefold(), Column.PARAMETERS: e.parameters, Column.ROWS: e.vocab,
-        Column.ENTRIES: e.tokenizer_entries, Column.CONTEXT: e.max_length, Column.DTYPE: e.dtype or None,
-        Column.DISK: e.disk_bytes or None, Column.MEMORY: row.needed,
-    }[column]  # fmt: skip
-
-
-def _cells(row: Row) -> list[str]:
-    e, sign = row.entry, "" if row.verdict.usable else "✗ "
-    verdict = sign + row.verdict.words
-    if e is None:
-        return [row.name, verdict, *[""] * 8]
-    return [
-        row.name, verdict, family(e.architecture), _main(e.dtype), count(e.parameters), _exact(e.vocab),
-        _exact(e.tokenizer_entries), _exact(e.max_length), readable(e.disk_bytes) if e.disk_bytes else UNKNOWN,
-        UNKNOWN if row.needed is None else readable(row.needed),
-    ]  # fmt: skip
-
-
-def _main(dtype: str) -> str:
-    """Return the first of several number formats, and how many more there are: Q4_K +2."""
-    first, *others = dtype.split(", ")
-    return (f"{first} +{len(others)}" if others else first) or UNKNOWN
-
-
-def _exact(number: int | None) -> str:
-    return f"{number:,}" if isinstance(number, int) else UNKNOWN  # a config.json may hold anything
-
-
-def _tip(row: Row, column: int) -> str | None:
-    if row.entry is None or column == Column.VERDICT:
-        return row.verdict.sentence or None
-    if column == Column.NAME:
-        return f"{row.name}\n{one_line(str(row.entry.path))}"
-    if column == Column.ARCHITECTURE:
-        return row.entry.architecture
-    if column == Column.DTYPE:
-        return row.entry.dtype or None
-    return f"{row.entry.parameters:,}" if column == Column.PARAMETERS and row.entry.parameters else None

@@ -12,9 +12,9 @@ from itertools import islice
 
 from PySide6.QtCore import QCoreApplication
 
-from simulator.columns import DRAFTED, EXTRA, KINDS, VERDICTS, Columns
 from simulator.records import DraftedToken, Kind, RoundTrace, Verdict
-from simulator.store import Rounds
+from simulator.trace.columns import DRAFTED, EXTRA, KINDS, VERDICTS, Columns
+from simulator.trace.store import Rounds
 from ui.widgets.reveal import Reveal
 
 translate = QCoreApplication.translate

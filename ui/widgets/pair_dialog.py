@@ -31,11 +31,11 @@ from ui.pair_choice import Choice, place_of, with_recent
 from ui.pair_survey import Survey
 from ui.pair_words import draft_verdict, memory_words, pair_sentence, shortage, target_verdict
 from ui.widgets.add_model import AddModelButton
-from ui.widgets.arranging import open_wide
+from ui.widgets.arranging import column, open_wide
 from ui.widgets.doctor_page import DoctorPage
 from ui.widgets.download_page import DownloadPage
 from ui.widgets.model_picker import ModelPicker
-from ui.widgets.model_table import Row, Verdict
+from ui.widgets.model_rows import Row, Verdict
 from ui.widgets.pair_strip import PairStrip
 
 CLOSE_S = 2.0  # how long a dialog with threads of its own waits for them
@@ -217,11 +217,7 @@ class PairDialog(QDialog):
         self._cancel.clicked.connect(self.reject)
 
     def _arrange(self) -> None:
-        models = QWidget()
-        column = QVBoxLayout(models, spacing=theme.SPACE)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.target, 1)
-        column.addWidget(self.draft, 1)
+        models = column((self.target, 1), (self.draft, 1))
         tabs = QHBoxLayout()
         titles = self.tr("Models"), self.tr("Vocabulary doctor"), self.tr("Download from the hub")
         for i, (page, title) in enumerate(zip((models, self.doctor, self.hub), titles, strict=True)):

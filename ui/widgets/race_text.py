@@ -6,7 +6,6 @@ Knows: which lines change with a token. Does not know: time.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -29,8 +28,7 @@ class RaceText(RunText):
     """A run's text of which the first tokens are there."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self._shown, self._firsts = 0, [0]  # tokens there; the first token of each line
-        self._empty = ""
+        self._shown, self._empty = 0, ""  # tokens there, and what is written before the first
         super().__init__(parent)
 
     @property
@@ -68,7 +66,8 @@ class RaceText(RunText):
 
     def _lay(self) -> None:
         super()._lay()
-        self._firsts = [line[0].order if line else 0 for line in self._lines]
+        while not self._lines.complete:  # a lane is short, and any of its tokens may be the newest
+            self._find_more()
         self._follow()
 
     def _follow(self) -> None:
@@ -88,13 +87,13 @@ class RaceText(RunText):
         self.setMinimumHeight(LINES * self._pitch)
 
     def _line(self, token: int) -> int:
-        return max(0, bisect_right(self._firsts, max(0, token)) - 1)
+        return self._lines.row(max(0, token)) or 0
 
     def _changed(self, old: int, new: int) -> QRect:
         """Return what the tokens old .. new - 1 cover in the viewport, with the marks that reach beyond them."""
         first, last = self._line(old), self._line(new - 1)
         top = (first - self.verticalScrollBar().value()) * self._pitch
-        left = self._lines[first][old - self._firsts[first]].x if first == last else 0
+        left = self._placed(first)[old - self._lines.line(first).start].x if first == last else 0
         return QRect(int(left), top - 2, self.viewport().width(), (last - first + 1) * self._pitch + 4)
 
     def _visible(self, area: QRect | None = None):
@@ -102,8 +101,8 @@ class RaceText(RunText):
         area = area or self.viewport().rect()
         top = self.verticalScrollBar().value()
         rows = range(max(-top, area.top() // self._pitch - 1), area.bottom() // self._pitch + 2)  # marks reach over
-        for row, line in zip(rows, self._lines[top + rows.start : top + rows.stop], strict=False):
-            for token in line:
+        for row in rows[: max(0, len(self._lines) - top - rows.start)]:
+            for token in self._placed(top + row):
                 if token.order >= self._shown:
                     return
                 box = QRectF(SIDE + token.x, row * self._pitch + 2, token.width, self._pitch - 3)

@@ -145,9 +145,11 @@ class RaceTracks(QWidget):
         self._write(painter, box.adjusted(0, half, 0, 0), caption, colour)
 
     def _first(self, i: int) -> bool:
-        """Return whether a lane comes in first; lanes of different lengths have no first."""
-        own, other = self._runners[i].lane, self._runners[1 - i].lane
-        return own is not None and other is not None and len(own.tokens) == len(other.tokens) and own.ms < other.ms
+        """Return whether a lane wins and comes in first; lanes of different lengths have no first."""
+        race, lane = self._race, self._runners[i].lane
+        if race is None or race.winner is not lane:
+            return False
+        return len(race.plain.tokens) == len(race.speculative.tokens)
 
     def _paint_bar(self, painter: QPainter, box: QRectF, i: int, runner: Runner) -> None:
         lane = runner.lane

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 from simulator.acceptance.beyond import Evidence, shares
 from simulator.acceptance.body import Acceptance
 from simulator.acceptance.names import NAMES
-from simulator.theory import beta_moments
+from simulator.theory.tokens_per_round import beta_moments
 from ui import acceptance_words as words
 from ui import theme
 from ui.plots.lengths_plot import LengthsPlot

@@ -80,7 +80,6 @@ class RibbonText:
         self._known = 0  # rounds that there were when last told
         self.width = 600.0
         self.show_rejected = True
-        self.newlines = False
         self._laid: OrderedDict[int, list[Line]] = OrderedDict()
         self._where: dict[int, Where] = {}  # of the stretches that are laid out
 
@@ -108,7 +107,7 @@ class RibbonText:
     def lines(self, stretch: int) -> list[Line]:
         """Return the lines of a stretch, at least one."""
         if stretch not in self._laid:
-            self._laid[stretch] = flow(self._items(stretch), self.measure, self.width, self.newlines)
+            self._laid[stretch] = flow(self._items(stretch), self.measure, self.width, newlines=False)
             self._where[stretch] = _places(self._laid[stretch])
             while len(self._laid) > KEPT:
                 del self._where[self._laid.popitem(last=False)[0]]

@@ -81,11 +81,6 @@ class RibbonView(QWidget):
         self._ahead = shown
         self.update()
 
-    def set_break_at_newlines(self, broken: bool) -> None:
-        """Start a new line after each newline token, or let the text run on."""
-        self._text.newlines = broken
-        self._relayout()
-
     def clear(self) -> None:
         """Forget prompt, rounds and cursor."""
         self._text.prompt, self._hovered = [], None

@@ -47,7 +47,6 @@ class RoundCards(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._round: RoundTrace | None = None
-        self._reveal = Reveal()
         self._label: Callable[[int], str] = str
         self._cards: list[Card] = []
         self._position = 1
@@ -61,7 +60,7 @@ class RoundCards(QWidget):
 
     def set_round(self, round: RoundTrace | None, revealed: Reveal, label: Callable[[int], str]) -> None:
         """Show this round as far as it is revealed; None shows the empty state."""
-        self._round, self._reveal, self._label = round, revealed, label
+        self._round, self._label = round, label
         self._cards = cards(round, revealed, label) if round is not None else []
         self._describe()
         self.update()

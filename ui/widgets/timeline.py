@@ -13,7 +13,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPain
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
 from simulator.records import RoundTrace
-from simulator.store import Rounds
+from simulator.trace.store import Rounds
 from ui import theme
 from ui.widgets.canvas import painting
 from ui.widgets.fast_text import RIGHT, fast_text
@@ -35,7 +35,7 @@ class Counts:
         """Append rounds."""
         if isinstance(rounds, Rounds):
             brief = rounds.summary
-            drafted, tested, accepted = (brief[name].astype(int) for name in ("drafted", "tested", "accepted"))
+            drafted, tested, accepted = (brief[name] for name in ("drafted", "tested", "accepted"))
         else:
             counts = [(r.drafted, r.tested, r.accepted) for r in rounds]
             drafted, tested, accepted = np.array(counts, int).reshape(-1, 3).T
@@ -43,7 +43,9 @@ class Counts:
         after = self.size + outcomes.shape[1]
         if after >= self._sums.shape[1]:
             self._sums = np.pad(self._sums, ((0, 0), (0, max(self._sums.shape[1], after))))
-        self._sums[:, self.size + 1 : after + 1] = self._sums[:, [self.size]] + outcomes.cumsum(axis=1)
+        added = self._sums[:, self.size + 1 : after + 1]
+        np.cumsum(outcomes, axis=1, out=added)
+        added += self._sums[:, [self.size]]
         self.size = after
 
     def shares(self, columns: int) -> np.ndarray:

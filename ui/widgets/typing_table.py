@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from ui import theme
 from ui.widgets.canvas import painting
-from ui.widgets.model_table import Column
+from ui.widgets.model_rows import Column
 
 WIDEST = {  # a text that must fit; the verdict takes what is left
     Column.NAME: "shakespeare-draft-400k-it", Column.ARCHITECTURE: "Qwen3Moe", Column.DTYPE: "Q4_K +2",

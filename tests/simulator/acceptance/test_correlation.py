@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.correlation import control, fit_beta
-from simulator.theory import beta_moments, correlated_tokens, expected_tokens
+from simulator.theory.tokens_per_round import beta_moments, correlated_tokens, expected_tokens
 
 N = 10_000_000
 

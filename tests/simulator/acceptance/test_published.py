@@ -5,7 +5,7 @@ import pytest
 from simulator.acceptance.beyond import of_published
 from simulator.acceptance.published import PUBLISHED
 from simulator.parameters import PARAMETERS
-from simulator.theory import correlated_speedup, operations_factor, speedup
+from simulator.theory.speedup import correlated_speedup, operations_factor, speedup
 
 TABLE_1 = [p for p in PUBLISHED if p.operations is not None]
 OMNI = next(p for p in PUBLISHED if p.per_position)

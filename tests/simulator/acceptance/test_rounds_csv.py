@@ -2,14 +2,14 @@
 
 import pytest
 
-from simulator.acceptance.body import of_runs
 from simulator.acceptance.correlation import control
-from simulator.acceptance.jobs import opened
+from simulator.acceptance.from_runs import of_runs
+from simulator.acceptance.jobs import read_files
 from simulator.acceptance.rounds_csv import read_csv
 from simulator.errors import UserError
 from simulator.export import write_csv
 from simulator.records import Run, RunConfig, StopReason
-from simulator.trace import save_trace
+from simulator.trace.file import save_trace
 from tests.simulator.test_metrics import a_round
 from tests.ui.stub import stub_pair
 
@@ -55,7 +55,7 @@ def test_the_reference_trace_by_every_definition(written):
 def test_several_files_are_pooled_by_their_counts(written):
     paths = written[1]
     for both in ([paths[0], paths[1]], [paths[1], paths[1]]):
-        whole = opened(both).whole
+        whole = read_files(both)
         assert whole.figures["rounds"] == 8
         assert whole.figures["alpha"] == pytest.approx(read_csv(paths[0]).figures["alpha"])
         assert whole.full == {3: (2, 2, 2, 2)}

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from simulator.acceptance.body import agreement_of, of_runs
+from simulator.acceptance.body import agreement_of
+from simulator.acceptance.from_runs import of_runs
 from simulator.acceptance.truncated import frequency_order, pooled, truncate
-from simulator.theory import overlap, tv
+from simulator.theory.position import overlap, tv
 from tests.simulator.acceptance.test_rounds_csv import a_run
 
 P, Q = np.array([[0.5, 0.3, 0.2]]), np.array([[0.2, 0.5, 0.3]])

@@ -14,7 +14,7 @@ from simulator.measure import run_once
 from simulator.metrics import from_rounds
 from simulator.records import RunConfig, Sampling, StopReason
 from simulator.text.prompts import Prompt
-from simulator.theory import correlated_tokens, expected_tokens, solve_rho
+from simulator.theory.tokens_per_round import correlated_tokens, expected_tokens, solve_rho
 from tests.simulator.grids.canned import GRID, briefs
 from tests.ui.stub import stub_pair
 

@@ -10,7 +10,8 @@ from simulator.drafts.model import ModelDraft
 from simulator.engine import autoregress, speculate
 from simulator.models import llama, products
 from simulator.models.hf import HFModel
-from simulator.models.llama import LlamaDecoder, decoder_for
+from simulator.models.llama import LlamaDecoder
+from simulator.models.paths import decoder_for
 from simulator.records import RoundTrace, RunConfig, Sampling
 
 SHAPES = {

@@ -7,8 +7,8 @@ import torch
 
 from simulator.models import static
 from simulator.models.hf import HFModel
-from simulator.models.llama import decoder_for
 from simulator.models.passes import Eager, Recorded
+from simulator.models.paths import decoder_for
 from simulator.models.probe import disagreement
 from simulator.models.static import StaticModel, static_decoder
 from tests.simulator.models.families import FAMILIES, Family

@@ -13,7 +13,9 @@ from simulator.models.table import TableModel
 from simulator.records import Sampling
 from simulator.runner import Control
 from simulator.sampling import probabilities
-from simulator.theory import best_k, break_even_alpha, expected_tokens, overlap, speedup
+from simulator.theory.position import overlap
+from simulator.theory.speedup import best_k, break_even_alpha, speedup
+from simulator.theory.tokens_per_round import expected_tokens
 from simulator.worth.flatness import GREEDY, NGRAM, NGRAM_SIZES, NONE, SAMPLED, TOPS, score, top_masses, windows
 from simulator.worth.jobs import Look, Subject, analyse_job, look_job, read_text
 from simulator.worth.outlook import Costs, Mean, lowest_break_even, mean, mixed_speedup, outlook

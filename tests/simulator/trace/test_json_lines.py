@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from simulator import trace_lines
 from simulator.records import Run, StopReason
-from simulator.trace import TraceError, load_trace
+from simulator.trace import json_lines
+from simulator.trace.file import load_trace
 from simulator.typed import to_json
-from tests.simulator.text_samples import bonus_round, plain_round, plain_run, rejected_round, run_of, same
-
-THREE = run_of(rejected_round(0, 3, (65, 66, 67), 68), bonus_round(1, 5, (69, 70), 71), plain_round(2, 8, 72))
+from tests.simulator.text_samples import plain_run, same
+from tests.simulator.trace.samples import RUNS, THREE, refused
 
 
 def lines_of(*runs: Run, **meta: Any) -> list[Any]:
@@ -30,19 +29,7 @@ def written(folder: Path, lines: list[Any]) -> Path:
     return folder / "t.trace"
 
 
-def refused(path: Path) -> str:
-    with pytest.raises(TraceError) as caught:
-        load_trace(path)
-    assert str(caught.value).startswith(str(path))
-    assert str(caught.value).endswith(".")
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "runs",
-    [(), (run_of(),), (THREE,), (THREE, plain_run(1, 2, 3, seed=9), run_of())],
-    ids=["none", "empty", "three rounds", "three runs"],
-)
+@pytest.mark.parametrize("runs", RUNS.values(), ids=RUNS.keys())
 def test_runs_come_back_equal(tmp_path: Path, runs: tuple[Run, ...]) -> None:
     loaded, meta = load_trace(written(tmp_path, lines_of(*runs, seed=3)))
     assert same(loaded, runs)
@@ -125,6 +112,6 @@ def test_every_reason_to_stop_is_read(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_lines, "LINE_LIMIT", 1000)
+    monkeypatch.setattr(json_lines, "LINE_LIMIT", 1000)
     (tmp_path / "x").write_bytes(gzip.compress(b" " * 5000))
     assert "no SpecScope trace" in refused(tmp_path / "x")

@@ -19,7 +19,7 @@ from typing import Any
 
 from simulator.files import Progress
 from simulator.records import RoundTrace, Run
-from simulator.store import RoundStore
+from simulator.trace.store import RoundStore
 from simulator.typed import from_json
 
 FORMAT, VERSION = "specscope-trace", 1

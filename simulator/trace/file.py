@@ -24,17 +24,15 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from simulator.columns import DTYPES, Columns, columns
 from simulator.errors import UserError
-from simulator.files import ExportError, Progress, write_together
+from simulator.files import Progress, write_together
 from simulator.records import Run
-from simulator.store import Rounds
 from simulator.text.texts import SavedTexts, Texts, texts_from_json
-from simulator.trace_lines import ALONE, FORMAT, NoTrace, check_version, read_lines
-from simulator.trace_writing import BLOCK, EMPTY_SUM, HEAD, VERSION, row_bytes, write_trace
+from simulator.trace.columns import DTYPES, Columns, columns
+from simulator.trace.json_lines import ALONE, FORMAT, NoTrace, check_version, read_lines
+from simulator.trace.store import Rounds
+from simulator.trace.writing import BLOCK, EMPTY_SUM, HEAD, VERSION, row_bytes, write_trace
 from simulator.typed import from_json
-
-__all__ = ["ExportError", "Trace", "TraceError", "load_trace", "open_trace", "save_trace"]
 
 DAMAGED = "is damaged or cut short. Copy or save it again."
 EMPTY = "is empty. Copy or save it again."

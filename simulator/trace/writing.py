@@ -1,6 +1,6 @@
 """A trace into a file: the parts of the zip one after the other, and the sum over all of it.
 
-Knows: the file's parts. Does not know: what the numbers mean, or where the file is (see `trace`).
+Knows: the file's parts. Does not know: what the numbers mean, or where the file is (see `file`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from simulator.columns import DRAFTED, DTYPES, EXTRA, Columns
 from simulator.files import Progress, plain
 from simulator.records import Run
-from simulator.store import parts_of
 from simulator.text.texts import Texts, texts_to_json
-from simulator.trace_lines import FORMAT
+from simulator.trace.columns import DRAFTED, DTYPES, EXTRA, Columns
+from simulator.trace.json_lines import FORMAT
+from simulator.trace.store import parts_of
 from simulator.typed import to_json
 
 VERSION = 2

@@ -15,9 +15,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.columns import SUMMARY, Columns, joined
-from simulator.packing import pack
 from simulator.records import RoundTrace
+from simulator.trace.columns import SUMMARY, Columns, joined
+from simulator.trace.packing import pack
 
 CHUNK = 32  # rounds packed together, about 2 ms of work
 MERGED = 32  # chunks made one, so that a long trace has few parts

@@ -15,27 +15,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator import trace_writing
-from simulator.columns import POSITIONS
 from simulator.engine import Stopped
 from simulator.errors import UserError
 from simulator.files import ExportError
 from simulator.records import Bars, Run, StopReason
-from simulator.store import RoundStore
 from simulator.text.texts import SavedTexts, texts_to_json
-from simulator.trace import TraceError, load_trace, open_trace, save_trace
+from simulator.trace import writing
+from simulator.trace.columns import POSITIONS
+from simulator.trace.file import TraceError, load_trace, open_trace, save_trace
+from simulator.trace.store import RoundStore
 from tests.simulator.text_samples import (
     bars,
-    bonus_round,
     drafted,
     plain_round,
     plain_run,
-    rejected_round,
     run_of,
     same,
 )
-
-THREE = run_of(rejected_round(0, 3, (65, 66, 67), 68), bonus_round(1, 5, (69, 70), 71), plain_round(2, 8, 72))
+from tests.simulator.trace.samples import RUNS, THREE, refused
 
 
 def round_trip(folder: Path, *runs: Run, **meta: Any) -> tuple[tuple[Run, ...], dict[str, Any]]:
@@ -60,22 +57,10 @@ def forged(path: Path, entries: dict[str, bytes], how: int = zipfile.ZIP_STORED)
     return path
 
 
-def refused(path: Path) -> str:
-    with pytest.raises(TraceError) as caught:
-        load_trace(path)
-    assert str(caught.value).startswith(str(path))
-    assert str(caught.value).endswith(".")
-    return str(caught.value)
-
-
 # --- there and back
 
 
-@pytest.mark.parametrize(
-    "runs",
-    [(), (run_of(),), (THREE,), (THREE, plain_run(1, 2, 3, seed=9), run_of())],
-    ids=["none", "empty", "three rounds", "three runs"],
-)
+@pytest.mark.parametrize("runs", RUNS.values(), ids=RUNS.keys())
 def test_runs_come_back_equal(tmp_path: Path, runs: tuple[Run, ...]) -> None:
     loaded, meta = round_trip(tmp_path, *runs, command=["run"], seed=3)
     assert same(loaded, runs)
@@ -160,7 +145,7 @@ def test_a_trace_that_grew_is_saved_like_the_same_rounds(tmp_path: Path) -> None
 
 
 def test_saving_tells_how_far_it_is_and_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_writing, "BLOCK", 64)
+    monkeypatch.setattr(writing, "BLOCK", 64)
     shares: list[float] = []
     save_trace(tmp_path / "t.trace", [THREE], {}, shares.append)
     assert len(shares) > 9
@@ -219,7 +204,7 @@ def test_a_trace_without_texts_opens_and_has_none(tmp_path: Path) -> None:
 
 
 def test_reading_tells_how_far_it_is_and_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simulator.trace.BLOCK", 256)
+    monkeypatch.setattr("simulator.trace.file.BLOCK", 256)
     round_trip(tmp_path, THREE)
     shares: list[float] = []
     open_trace(tmp_path / "t.trace", shares.append)

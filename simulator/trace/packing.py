@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.columns import (
+from simulator.records import Bars, Position, RoundTrace, Shape
+from simulator.trace.columns import (
     BARS,
     BARS_Q,
     DRAFTED,
@@ -32,7 +33,6 @@ from simulator.columns import (
     columns,
     concatenated,
 )
-from simulator.records import Bars, Position, RoundTrace, Shape
 
 
 def pack(rounds: Iterable[RoundTrace]) -> Columns:

@@ -1,0 +1,1 @@
+"""Traces: rounds in memory as columns, and runs in a file and back."""

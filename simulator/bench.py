@@ -21,7 +21,7 @@ from simulator.cost.machine import MachineCost, measure_cost
 from simulator.cost.waterfall import middle, of_costs
 from simulator.errors import UserError
 from simulator.loading import Pair
-from simulator.measure import Spread, costs_by_repeat, in_turns, spread, tokens_per_second
+from simulator.measure import Spread, costs_by_repeat, in_turns, spread, tokens_per_second, trace_ratios
 from simulator.metrics import from_rounds
 from simulator.records import Run, RunConfig
 from simulator.round_cost import cost
@@ -31,6 +31,7 @@ from simulator.theory.speedup import speedup
 TOKENS = 200
 REPEATS = 5
 COMPARED_K = 4  # the k at which transformers' assisted generation is compared
+TRACE_S = 30.0  # for comparing rounds with and without the trace, all repeats together
 OFF = f"speculative k={COMPARED_K}, trace off"
 KS = tuple(range(9))
 
@@ -74,9 +75,12 @@ def bench(pair: Pair, tokens: int = TOKENS, repeats: int = REPEATS, ks: Sequence
             for name, rate in called.items():
                 rates[name].append(rate)
     rates |= {name: [_whole_rate(run) for run in each] for name, each in runs.items()}
+    compared = [replace(configs[OFF], seed=seed) for seed in range(repeats)]
+    traced = [ratio for config in compared for ratio in trace_ratios(
+        pair.target.model, sources[OFF], ids, config, seconds=TRACE_S / repeats, clock=clock)]  # fmt: skip
     *_, machine = measure_cost(pair, ids, clock=clock)
     assert isinstance(machine, MachineCost)
-    return {**_results(pair, rates, runs, ks, tokens), **_ceiling(machine)}
+    return {**_results(pair, rates, runs, ks, tokens), "trace_ratio": spread(traced).median, **_ceiling(machine)}
 
 
 def _whole_rate(run: Run) -> float:
@@ -122,7 +126,6 @@ def _results(
     alpha = from_rounds([r for k in ks if k for r in by_k[k]]).alpha
     assert alpha is not None
     decoding = {k: [tokens_per_second(run.rounds) or 0.0 for run in of_k[k]] for k in ks}
-    without = [tokens_per_second(run.rounds) or 0.0 for run in runs[OFF]]
     measured = {k: _ratio(decoding[k], decoding[0]).median for k in ks if k and k in repeats[0]}  # no k beyond --tokens
     formula = {k: float(speedup(alpha, fitted.c, k, fitted.c_verify, fitted.fixed)) for k in measured}
     lengths = {k: spread([len(run.tokens) / len(run.rounds) for run in of_k[k]]).median for k in measured}
@@ -138,7 +141,6 @@ def _results(
         "transformers_assisted_tokens_per_second": spread(rates[assisted]).median,
         "ratio_plain": _ratio(rates["plain"], rates["transformers plain"]).median,
         "ratio_assisted": _ratio(rates[ours], rates[assisted]).median,
-        "trace_ratio": _ratio(decoding[COMPARED_K], without).median,
         "speedup_measured": measured, "speedup_predicted": predicted, "speedup_formula": formula,
         "prediction_mean_abs_error": _mean_abs_error(predicted, measured),
         "formula_mean_abs_error": _mean_abs_error(formula, measured),

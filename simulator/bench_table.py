@@ -13,7 +13,7 @@ NAME, KEY = 34, 26  # columns of the first column: of rates, of figures
 FIGURES: tuple[tuple[str, str, str], ...] = (  # key in the JSON line, unit, meaning
     ("ratio_plain", "times", "our plain / transformers' plain generate"),
     ("ratio_assisted", "times", "our speculative / transformers' assisted, both k = 4"),
-    ("trace_ratio", "times", "speculative decoding with the trace / without it, k = 4"),
+    ("trace_ratio", "times", "a round without the trace / the same round with it, k = 4"),
     ("alpha", "", "mean acceptance of a tested token, sum min(p, q)"),
     ("c", "steps", "a draft step, in plain target steps"),
     ("c_verify", "steps", "each further position that the target verifies"),

@@ -17,7 +17,7 @@ from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.errors import UserError
 from simulator.judging.base import Judged, Place
 from simulator.judging.host import Host
-from simulator.models.base import Following, LanguageModel, prefill
+from simulator.models.base import LanguageModel, prefill, queues
 from simulator.parameters import check
 from simulator.records import (
     Bars,
@@ -145,12 +145,8 @@ def decode_round(
 
 
 def place_of(target: LanguageModel, source: DraftSource | None, config: RunConfig) -> Place:
-    """Return where the rounds of a run are judged: on the target's device by the exact rule, by any other here.
-
-    A device means CUDA: verdicts are made in float64, which mps has not.
-    """
-    device = getattr(target, "device", None)
-    if config.rule == "exact" and (isinstance(target, Following) or (device is not None and device.type == "cuda")):
+    """Return where the rounds of a run are judged: by the exact rule on the target's GPU, by any other in memory."""
+    if config.rule == "exact" and queues(target):
         from simulator.judging.device import Device
 
         return Device(target, source, config)

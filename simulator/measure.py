@@ -6,6 +6,7 @@ prompt, seed, temperature and dtype, taken in turn so that a drifting machine hi
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,6 +83,31 @@ def in_turns(
             parts = (1.0 if run else done / config.max_new_tokens
                      for run, done, (_, config) in zip(whole, tokens, contenders, strict=True))  # fmt: skip
             yield list(whole), sum(parts) / len(contenders)
+
+
+def trace_ratios(
+    target: LanguageModel, source: DraftSource | None, prompt: Sequence[int], config: RunConfig, *,
+    seconds: float = math.inf, clock: Clock = time.perf_counter,
+) -> list[float]:  # fmt: skip
+    """Decode a run, each round once with and once without the trace; return time without / time with of every round.
+
+    The same round behind the same text, one right after the other: what a trace costs is less than the machine wavers
+    from one second to the next. Reading the text anew before each is counted nowhere, but in the `seconds` after which
+    no further round is begun.
+    """
+    ratios: list[float] = []
+    text: list[RoundTrace] = []
+    begin, stop = clock(), None
+    while stop is None and clock() - begin < seconds:
+        ms = {}
+        for detail in (True, False) if len(text) % 2 else (False, True):
+            events = speculate(target, source, prompt, replace(config, detail=detail), clock=clock, earlier=tuple(text))
+            trace = next(event for event in events if isinstance(event, RoundTrace))
+            ms[detail] = trace.round_ms
+        text.append(trace)
+        ratios.append(ms[False] / ms[True])
+        stop = trace.stop
+    return ratios
 
 
 def tokens_per_second(rounds: Sequence[RoundTrace]) -> float | None:

@@ -111,3 +111,9 @@ POSITIONS = ("crossing", "tail_rejection", "accepted", "bonus", "equal", "huge")
 def position(request):
     """Each kind of position in turn."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def asynchronous(monkeypatch):
+    """Take the CPU for a device that works on its own, so that what is done on a GPU is done here."""
+    monkeypatch.setattr("simulator.models.base.ASYNCHRONOUS", ("cpu",))

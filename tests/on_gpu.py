@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 import simulator.engine
+import simulator.models.base
 from simulator.clocks import clock_for
 from simulator.cost.bandwidth import measure_machine
 from simulator.drafts.model import ModelDraft
@@ -120,6 +121,8 @@ def main() -> int:
     rehearse = parser.parse_args().rehearse
     if not rehearse and not torch.cuda.is_available():
         sys.exit("There is no CUDA GPU here; --rehearse runs the same steps on the CPU.")
+    if rehearse:
+        simulator.models.base.ASYNCHRONOUS = ("cpu",)
     device, prefix, tokens = ("cpu", "tiny ", 40) if rehearse else ("cuda:0", "", 256)
     found = checks(device, built(f"{prefix}target", device, 1), built(f"{prefix}draft", device, 2), tokens)
     print(json.dumps(found, indent=1))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.drafts.base import Checkpoint, Proposal, Queued
-from simulator.models.base import Following, LanguageModel, prefill
+from simulator.models.base import Following, LanguageModel, prefill, queues
 from simulator.records import FloatArray, Sampling
 from simulator.sampling import draw, probabilities, require_finite, to_host
 
@@ -54,7 +54,7 @@ class ModelDraft:
         else:
             own[: len(feed)] = feed[:vocab]
         self._feed: list[int] = own.tolist()  # asked a token at a time, where a list is quickest
-        self._chain = _chain(model, rows, ids, own) if isinstance(model, Following) else None
+        self._chain = _chain(model, rows, ids, own) if isinstance(model, Following) and queues(model) else None
         self.queue_device = None if self._chain is None else self._chain.device
 
     def prefill(self, context: Sequence[int], checkpoint: Checkpoint) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import torch
 
+ASYNCHRONOUS = ("cuda",)  # kinds of device that work while Python goes on, so that not waiting for them saves time
 CHUNK = 512  # tokens per prefill pass: a stop waits for one of these at most
 
 
@@ -45,6 +46,12 @@ class Following(LanguageModel, Protocol):
     def follow(self, tokens: torch.Tensor) -> torch.Tensor:
         """Read the tokens [n] and return the logits [n, vocab], without waiting for either."""
         ...
+
+
+def queues(model: LanguageModel) -> bool:
+    """Return whether a model's device works on while Python does: what is done there should stay there."""
+    device: torch.device | None = getattr(model, "device", None)
+    return device is not None and device.type in ASYNCHRONOUS
 
 
 def prefill(model: LanguageModel, tokens: Sequence[int], checkpoint: Callable[[], None]) -> None:

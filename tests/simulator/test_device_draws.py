@@ -17,6 +17,8 @@ from simulator.records import Sampling
 from simulator.sampling import BrokenLogitsError, distributions, draw, draw_there, on_host, probabilities
 from tests.simulator.tiny import GREEDY, OnDevice, random_law
 
+pytestmark = pytest.mark.usefixtures("asynchronous")
+
 SAMPLINGS = [
     Sampling(), GREEDY, Sampling(temperature=0.6), Sampling(temperature=1e-300), Sampling(top_k=5),
     Sampling(temperature=1.5, top_p=0.8), Sampling(min_p=0.1),

@@ -1,12 +1,14 @@
 """Speed: what is counted, what is timed, what a round costs; with clocks that only the models move."""
 
 import itertools
+from statistics import median
 
 import pytest
 
 from simulator.drafts.model import ModelDraft
 from simulator.engine import Stopped
-from simulator.measure import TURN, Spread, in_turns, run_once, spread, sweep, tokens_per_second
+from simulator.judging import host
+from simulator.measure import TURN, Spread, in_turns, run_once, spread, sweep, tokens_per_second, trace_ratios
 from simulator.records import RoundTrace, RunConfig, Sampling
 from simulator.round_cost import Cost, cost
 from simulator.theory.speedup import best_k, speedup
@@ -160,3 +162,25 @@ def test_without_plain_or_drafted_rounds_there_is_no_cost():
     assert cost([], {4: made(4, 0.2, 0, 0)}) is None
     assert cost([a_round(10.0)], {4: [a_round(12.0)]}) is None
     assert isinstance(cost([a_round(10.0)], {4: made(4, 0.2, 0, 0)}), Cost)
+
+
+def test_what_a_trace_costs_is_told_round_by_round_on_a_machine_that_wavers(monkeypatch):
+    """A round takes .2 s, .02 of it for the trace, and for ten seconds in twenty three times as long."""
+    clock = FakeTime()
+
+    def spend(seconds: float) -> float:
+        return seconds * (1 if int(clock.now / 10) % 2 else 3)
+
+    def slow(p, q, always):
+        clock.now += spend(0.02)
+        return details(p, q, always)
+
+    details = host._details
+    monkeypatch.setattr(host, "_details", slow)
+    target, draft = (Timed(row, clock, lambda n: spend(0.06)) for row in (P8, Q8))
+    source = ModelDraft(draft, Sampling(), 3)
+    config = RunConfig(k=2, max_new_tokens=400)
+    ratios = trace_ratios(target, source, [0], config, clock=clock)
+    assert median(ratios) == pytest.approx(0.18 / 0.2)
+    assert len(ratios) == len(run_once(target, source, [0], config).rounds)
+    assert len(trace_ratios(target, source, [0], config, clock=clock, seconds=20.0)) < len(ratios) / 2

@@ -33,6 +33,8 @@ from tests.simulator.models.recording import WAITS
 from tests.simulator.models.suited import BY_NAME, ids, recorded
 from tests.simulator.tiny import GREEDY, OnDevice, play, random_law, untimed
 
+pytestmark = pytest.mark.usefixtures("asynchronous")
+
 EDGES = [0.0, 1e-300, 0.5, 1 - 2**-53]
 
 
@@ -252,9 +254,11 @@ def test_a_model_that_cannot_follow_on_a_gpu_is_judged_there_all_the_same(monkey
     """Its drafts are known here before it reads them; its rows need not be."""
     plain = HFModel(BY_NAME["Llama"].build(), "Llama")
     noisy = HFModel(BY_NAME["Llama"].build(noise=0.05), "noisy")
-    here = play(plain, ModelDraft(noisy, Sampling(), 128), ids(5), k=3, max_new_tokens=20, seed=2)
-    monkeypatch.setattr("simulator.engine.place_of", Device)
+    assert type(place_of(plain, None, RunConfig())) is Device
     there = play(plain, ModelDraft(noisy, Sampling(), 128), ids(5), k=3, max_new_tokens=20, seed=2)
+    monkeypatch.setattr("simulator.models.base.ASYNCHRONOUS", ())
+    assert type(place_of(plain, None, RunConfig())) is Host
+    here = play(plain, ModelDraft(noisy, Sampling(), 128), ids(5), k=3, max_new_tokens=20, seed=2)
     assert there.tokens == here.tokens
     assert [[p.drafted and p.drafted.verdict for p in r.positions] for r in there.rounds] == [
         [p.drafted and p.drafted.verdict for p in r.positions] for r in here.rounds

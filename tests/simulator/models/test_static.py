@@ -19,6 +19,8 @@ from tests.simulator.models.suited import BY_NAME, CLOSE, SUITED, eager, ids, re
 from tests.simulator.models.suited import llama as build_llama
 from tests.simulator.tiny import GREEDY, play, untimed
 
+pytestmark = pytest.mark.usefixtures("asynchronous")
+
 
 @pytest.fixture(scope="module", params=SUITED, ids=lambda family: family.name)
 def plain(request) -> HFModel:

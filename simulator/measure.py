@@ -123,7 +123,7 @@ def speed_of(brief: NDArray[np.void]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, lowest and highest of the repeats."""
+    """Median of the repeats with a range: lowest and highest, unless it is said to be another."""
 
     median: float
     low: float

@@ -195,7 +195,7 @@ def conditions(found: MachineCost | None, pair: Pair | None) -> str:
     """Return what the passes were timed with."""
     if found is None or pair is None:
         return ""
-    text = translate("Cost", "Passes behind {n} tokens on {d}, {t}; medians, lowest and highest.")
+    text = translate("Cost", "Passes behind {n} tokens on {d}, {t}; medians and the middle half.")
     return text.format(n=found.context, d=pair.target.device, t=pair.target.dtype)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from simulator.clocks import Clock
 from simulator.drafts.base import Checkpoint, no_checkpoint
-from simulator.measure import Spread, spread
+from simulator.measure import Spread
 from simulator.models.base import LanguageModel, prefill
 
 WIDTHS = (*range(1, 18), 20, 24, 28, 33)  # tokens; k + 1 for every k up to 16
@@ -25,7 +25,7 @@ class WidthTime:
     """One width: n tokens read in one pass."""
 
     width: int
-    ms: Spread
+    ms: Spread  # median and quartiles: the longest of some passes is the machine's doing
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def time_widths(
                 times[n].append(1000 * seconds)
         yield (turn + 1) / (repeats + 1)
     model.reset()
-    return tuple(WidthTime(n, spread(ms)) for n, ms in times.items())
+    return tuple(WidthTime(n, Spread(*np.quantile(ms, (0.5, 0.25, 0.75)).tolist())) for n, ms in times.items())
 
 
 def knee(times: Sequence[WidthTime]) -> Knee | None:

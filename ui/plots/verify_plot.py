@@ -21,11 +21,10 @@ from ui.plots.key import Entry
 from ui.plots.scales import ceiling
 
 TOPS = tuple(m * 10.0**e for e in range(-3, 6) for m in (1, 1.5, 2, 3, 4, 5, 6, 8))
-WILDEST = 1.4  # times the highest median: whiskers beyond are cut off, the tooltip has their ends
 
 
 class VerifyPlot(Plot):
-    """Milliseconds of one target pass over n tokens, median with lowest and highest."""
+    """Milliseconds of one target pass over n tokens, median with the middle half of the repeats."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,7 +59,7 @@ class VerifyPlot(Plot):
         n = np.array([t.width for t in self.times], float)
         middle, low, high = (np.array([getattr(t.ms, part) for t in self.times]) for part in ("median", "low", "high"))
         top = ceiling(1.08 * float(middle.max()), TOPS)
-        high = np.clip(high, middle, max(top, WILDEST * float(middle.max())))
+        high = np.where(high > top, 9 * top, high)  # out of the picture, and its end with it
         edge = float(n[-1]) + 1
         self.plotItem.vb.setXRange(0, edge, padding=0)
         self.callouts.set_lines(1)
@@ -68,7 +67,7 @@ class VerifyPlot(Plot):
         step = 1 if edge <= 12 else 4
         self.plotItem.getAxis("bottom").setTicks([[(1, "1"), *((x, str(x)) for x in range(step, int(edge), step))], []])
         self.measured.setData(n, middle)
-        self.whiskers.setData(x=n, y=middle, top=np.minimum(high, top) - middle, bottom=middle - low)
+        self.whiskers.setData(x=n, y=middle, top=high - middle, bottom=middle - low)
         self._draw_fit(edge, top)
         self.callouts.set_callouts(self._callouts())
 
@@ -102,8 +101,8 @@ class VerifyPlot(Plot):
             return ""
         near = min(self.times, key=lambda t: abs(t.width - x))
         ratio = near.ms.median / self.times[0].ms.median
-        text = self.tr("<b>{n} tokens in one pass</b><br>{middle:.3g} ms ({low:.3g} to {high:.3g})<br>{ratio:.2f} "
-                       "times a pass over one")  # fmt: skip
+        text = self.tr("<b>{n} tokens in one pass</b><br>{middle:.3g} ms (half of them {low:.3g} to {high:.3g})<br>"
+                       "{ratio:.2f} times a pass over one")  # fmt: skip
         return text.format(n=near.width, middle=near.ms.median, low=near.ms.low, high=near.ms.high, ratio=ratio)
 
     def _entries(self) -> list[Entry]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simulator.records import RoundTrace
 from ui.widgets.origin import STRUCK, Origin, pieces_of
@@ -24,8 +24,7 @@ NO_ROUND = -1  # the prompt
 Address = tuple[int, int]  # stretch, line in it
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """One token with its place in a line."""
 
     round: int  # 0, 1, ...; NO_ROUND in the prompt

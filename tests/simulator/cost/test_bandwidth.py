@@ -1,5 +1,6 @@
 """Times of passes by width, the knee, and the machine's ceiling, with clocks that only the test moves."""
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -49,6 +50,15 @@ def test_the_first_turn_warms_up_and_counts_for_nothing():
     model._seconds = lambda n: 3.0 if clock.now < 5 else 0.01
     _, times = finish(time_widths(model, [0], clock, widths=(1, 2, 3), repeats=2))
     assert all(t.ms == Spread(*[pytest.approx(10)] * 3) for t in times)
+
+
+def test_a_hiccup_belongs_to_no_width():
+    """Lowest and highest of fifteen passes showed the machine's longest pause in every other width."""
+    clock, model = timed(lambda n: 0.0)
+    passes = itertools.count()
+    model._seconds = lambda n: 3.0 if next(passes) == 11 else 0.01 + 0.001 * clock.now % 0.002
+    _, times = finish(time_widths(model, [0], clock, widths=(1, 2, 3), repeats=8))
+    assert all(10 <= t.ms.low <= t.ms.median <= t.ms.high <= 12 for t in times)
 
 
 def test_a_slow_model_is_timed_less_often_and_a_short_context_less_wide():

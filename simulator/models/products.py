@@ -1,11 +1,13 @@
 """Products of a few rows with a large weight on the CPU, which decoding consists of.
 
 For one row the weight is read once, at the speed of the memory. For some rows a BLAS product first copies the whole
-weight into its own order, each time anew, which costs more than the product itself. Three ways around that:
+weight into its own order, each time anew, which costs more than the product itself. Four ways around that:
 
 - OpenBLAS, which is NumPy's, multiplies small matrices straight from where they lie, on processors with AVX-512: the
   weight is cut into such ones, each in one piece, so that it is read from the first byte to the last. On one thread,
-  which reads as much as two;
+  which on AMD's cores reads as much as two;
+- MKL, which is torch's, shares the same panels among threads. On Intel's server cores one thread reads no more than
+  12 GB/s, and large models decode almost twice as fast with two;
 - oneDNN, which torch brings along on most processors, takes a weight that was put into its order once, and uses every
   thread. A small model lies in the processor's cache, and there its calls cost more than they save;
 - row by row: reading each weight again from the cache costs less than copying it.
@@ -20,11 +22,13 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from simulator.models import processor
 from simulator.records import FloatArray
 
 CACHED = 64 << 20  # bytes of a model that a processor's cache may hold
 MANY = 3  # threads with which oneDNN reads a large weight sooner than one thread reads panels
 COLUMNS = (64, 48, 32)  # of a panel, by preference: those that divide a weight's; wider ones are not read in one go
+SHARED_COLUMNS = (96, 64, 48, 32)  # of one that MKL multiplies
 FEW = 8  # rows up to which a product for each is quicker than one for all, where every product copies
 FULL = 4  # rows that oneDNN's kernel multiplies at once: fewer take longer, as many give the same bits in any company
 PACKED_FOR = 8  # rows that oneDNN chooses the order for; from two to 32 it is the same
@@ -35,6 +39,8 @@ class Weight(Protocol):
     """A weight [in, out] in the order that its products are quickest with."""
 
     size: int  # numbers in it
+    inputs: int
+    threaded: bool  # whether torch's threads share its products, which have the same bits on any number of them
 
     def product(self, x: FloatArray) -> FloatArray:
         """Return rows x [n, in] times the weight: [n, out], float32, in memory that the next product may write to."""
@@ -47,8 +53,10 @@ def weight(rows: FloatArray, model_bytes: int) -> Weight:
     A rule, not a stopwatch, chooses the kind: each rounds in its own way, and a seed must give the same text again.
     """
     panels = torch.backends.cpu.get_cpu_capability() == "AVX512"
-    large = model_bytes > CACHED and torch.backends.mkldnn.is_available()
-    if large and (not panels or torch.get_num_threads() >= MANY):
+    large = model_bytes > CACHED
+    if large and panels and torch.backends.mkl.is_available() and processor.made_by_intel():
+        return SharedPanels(rows)
+    if large and torch.backends.mkldnn.is_available() and (not panels or torch.get_num_threads() >= MANY):
         return Packed(rows)
     return Panels(rows) if panels else Plain(rows)
 
@@ -58,14 +66,14 @@ def trial(layers: Sequence[Sequence[Weight]]) -> Callable[[int], None] | None:
 
     Each number of rows comes upon the weights of another layer than the last: in the cache lie at most its own.
     """
-    packed = [[each for each in layer if isinstance(each, Packed)] for layer in layers]
-    if not any(packed):
+    threaded = [[each for each in layer if each.threaded] for layer in layers]
+    if not any(threaded):
         return None
-    rows = {each.inputs: np.ones((max(TRIED), each.inputs), np.float32) for layer in packed for each in layer}
+    rows = {each.inputs: np.ones((max(TRIED), each.inputs), np.float32) for layer in threaded for each in layer}
 
     def work(number: int) -> None:
         for i, n in enumerate(TRIED):
-            for each in packed[(number * len(TRIED) + i) % len(packed)]:
+            for each in threaded[(number * len(TRIED) + i) % len(threaded)]:
                 each.product(rows[each.inputs][:n])
 
     return work
@@ -74,8 +82,10 @@ def trial(layers: Sequence[Sequence[Weight]]) -> Callable[[int], None] | None:
 class Plain:
     """A weight as it is, for NumPy's products; up to `FEW` rows one by one."""
 
+    threaded = False
+
     def __init__(self, rows: FloatArray) -> None:
-        self.size = rows.size
+        self.size, self.inputs = rows.size, rows.shape[1]
         self._weight = np.ascontiguousarray(rows.T)
 
     def product(self, x: FloatArray) -> FloatArray:
@@ -85,20 +95,31 @@ class Plain:
         return result
 
 
+def in_panels(rows: FloatArray, widths: Sequence[int]) -> FloatArray:
+    """Return a weight's transpose [out, in] in panels of columns [panels, in, columns]; zeros fill up the last one.
+
+    Of the widths the first that divides the weight's columns is taken, else the first.
+    """
+    out, inputs = rows.shape
+    columns = next((c for c in widths if out % c == 0), widths[0])
+    panels = np.zeros((-(-out // columns), inputs, columns), np.float32)
+    for i, panel in enumerate(panels):
+        part = rows[i * columns : (i + 1) * columns]
+        panel[:, : len(part)] = part.T
+    return panels
+
+
 class Panels:
-    """A weight in panels of columns [panels, in, columns], for NumPy's products; zeros fill up the last one.
+    """A weight in panels, for NumPy's products.
 
     Up to `FEW` rows the products lie where the last of as many rows lay: whoever keeps them copies them.
     """
 
+    threaded = False
+
     def __init__(self, rows: FloatArray) -> None:
-        self.size = rows.size
-        self._out, inputs = rows.shape
-        columns = next((c for c in COLUMNS if self._out % c == 0), COLUMNS[0])
-        self._panels = np.zeros((-(-self._out // columns), inputs, columns), np.float32)
-        for i, panel in enumerate(self._panels):
-            part = rows[i * columns : (i + 1) * columns]
-            panel[:, : len(part)] = part.T
+        self.size, self.inputs, self._out = rows.size, rows.shape[1], rows.shape[0]
+        self._panels = in_panels(rows, COLUMNS)
         self._places: dict[int, _Place] = {}
 
     def product(self, x: FloatArray) -> FloatArray:
@@ -131,11 +152,26 @@ class _Place:
     result: FloatArray  # [n, out], the same memory
 
 
-class Packed:
-    """A weight in oneDNN's order; the operation is the one that torch's own compiler makes of a linear layer.
+class SharedPanels:
+    """A weight in panels, for torch's products, which its threads share."""
 
-    Its products have the same bits on any number of threads, which may therefore be chosen by a stopwatch.
-    """
+    threaded = True
+
+    def __init__(self, rows: FloatArray) -> None:
+        self.size, self.inputs, self._out = rows.size, rows.shape[1], rows.shape[0]
+        self._panels = torch.from_numpy(in_panels(rows, SHARED_COLUMNS))
+
+    def product(self, x: FloatArray) -> FloatArray:
+        """Return rows x [n, in] times the weight: [n, out]."""
+        by_panel = torch.matmul(torch.from_numpy(x)[None], self._panels)  # [panels, n, columns]
+        result: FloatArray = by_panel.transpose(0, 1).reshape(len(x), -1).numpy()
+        return result[:, : self._out]
+
+
+class Packed:
+    """A weight in oneDNN's order; the operation is the one that torch's own compiler makes of a linear layer."""
+
+    threaded = True
 
     def __init__(self, rows: FloatArray) -> None:
         self.size, self.inputs = rows.size, rows.shape[1]

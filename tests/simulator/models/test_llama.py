@@ -48,7 +48,7 @@ def changes(request):
     return SHAPES[request.param]
 
 
-@pytest.fixture(params=[products.Plain, products.Panels, products.Packed])
+@pytest.fixture(params=[products.Plain, products.Panels, products.SharedPanels, products.Packed])
 def both(request, changes, monkeypatch):
     """Return the oracle and the lean path over two copies of one model, with each kind of products."""
     if request.param is products.Packed and not torch.backends.mkldnn.is_available():

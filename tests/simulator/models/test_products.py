@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from simulator.models import products
-from simulator.models.products import Packed, Panels, Plain, weight
+from simulator.models import processor, products
+from simulator.models.products import Packed, Panels, Plain, SharedPanels, weight
 
 packed = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
-KINDS = [Plain, Panels, pytest.param(Packed, marks=packed)]
+KINDS = [Plain, Panels, SharedPanels, pytest.param(Packed, marks=packed)]
 SHAPES = [(24, 40), (192, 576), (96, 96), (96, 1999), (1024, 192)]  # in, out
 WIDTHS = [1, 2, 3, 4, 5, 8, 9, 17, 40]
 
@@ -51,21 +51,62 @@ def test_a_weight_is_a_copy(kind):
     assert np.array_equal(made.product(x), before)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_where_threads_share_a_product_its_bits_do_not_depend_on_their_number(kind, shape):
+    """Only then may a stopwatch choose the number, and a seed still repeat."""
+    made, x = kind(drawn(*shape[::-1])), drawn(9, shape[0])
+    allowed = torch.get_num_threads()
+    try:
+        found = []
+        for count in (1, 2, 3, 8):
+            torch.set_num_threads(count)
+            found.append([made.product(x[:n].copy()).copy() for n in (1, 5, 9)])
+    finally:
+        torch.set_num_threads(allowed)
+    for each in found[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(each, found[0], strict=True))
+
+
 @pytest.mark.parametrize(
-    ("capability", "threads", "small", "large"),
+    ("capability", "intel", "threads", "small", "large"),
     [
-        ("AVX512", 1, Panels, Panels),
-        ("AVX512", 8, Panels, Packed),
-        ("AVX2", 1, Plain, Packed),
-        ("AVX2", 8, Plain, Packed),
+        ("AVX512", False, 1, Panels, Panels),
+        ("AVX512", False, 8, Panels, Packed),
+        ("AVX512", True, 1, Panels, SharedPanels),
+        ("AVX512", True, 8, Panels, SharedPanels),
+        ("AVX2", False, 1, Plain, Packed),
+        ("AVX2", True, 8, Plain, Packed),
     ],
 )
 @packed
-def test_each_processor_and_size_has_its_order(monkeypatch, capability, threads, small, large):
+def test_each_processor_and_size_has_its_order(monkeypatch, capability, intel, threads, small, large):
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(processor, "made_by_intel", lambda: intel)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
     rows = drawn(40, 24)
     assert isinstance(weight(rows, products.CACHED), small)
     assert isinstance(weight(rows, products.CACHED + 1), large)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
     assert isinstance(weight(rows, products.CACHED + 1), small)
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "word", "intel"),
+    [
+        ("processor : 0\nvendor_id : GenuineIntel\nmodel name : Xeon\n", "x86_64", True),
+        ("processor : 0\nvendor_id : AuthenticAMD\nmodel name : EPYC\n", "x86_64", False),
+        (None, "Intel64 Family 6 Model 85 Stepping 7, GenuineIntel", True),
+        (None, "AMD64 Family 25 Model 17 Stepping 1, AuthenticAMD", False),
+        (None, "", False),
+    ],
+)
+def test_the_processor_says_who_made_it(monkeypatch, tmp_path, cpuinfo, word, intel):
+    place = tmp_path / "cpuinfo"
+    if cpuinfo is not None:
+        place.write_text(cpuinfo, "utf-8")
+    monkeypatch.setattr(processor, "CPUINFO", place)
+    monkeypatch.setattr(processor.platform, "processor", lambda: word)
+    assert processor.made_by_intel.__wrapped__() == intel

@@ -17,8 +17,7 @@ from simulator.acceptance.from_runs import of_runs
 from simulator.records import Run
 from simulator.runner import Control
 from ui.asker import Asker
-
-AT_ONCE = 500  # rounds that are counted within a few milliseconds
+from ui.run_counter import AT_ONCE
 
 
 class Counted(NamedTuple):

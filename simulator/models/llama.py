@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from simulator.models.base import Buffered
-from simulator.models.products import Weight, trial, weight
+from simulator.models.products import Room, Weight, trial, weight
 from simulator.models.threads import at_most, calibrate
 from simulator.records import FloatArray
 
@@ -57,7 +57,8 @@ class LlamaDecoder(Buffered):
         self._heads, self._kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._inner: int = config.intermediate_size
         self._head_dim: int = config.head_dim
-        self._bytes = 4 * sum(math.prod(shape) for shape in weight_shapes(config).values())
+        numbers = sum(math.prod(shape) for shape in weight_shapes(config).values())
+        self._bytes, self._room = 4 * numbers, Room(numbers)
         self._eps = np.float32(config.rms_norm_eps * config.hidden_size)
         self._embedding = _taken(tensors, "model.embed_tokens")
         head = _taken(tensors, "lm_head") if not config.tie_word_embeddings else self._embedding
@@ -149,7 +150,7 @@ class LlamaDecoder(Buffered):
         )  # fmt: skip
 
     def _weight(self, rows: FloatArray) -> Weight:
-        return weight(rows, self._bytes)
+        return weight(rows, self._bytes, self._room)
 
     def _later(self, n: int) -> FloatArray:
         """Return [n, n] with minus infinity above the diagonal."""

@@ -15,6 +15,7 @@ weight into its own order, each time anew, which costs more than the product its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -31,6 +32,7 @@ COLUMNS = (64, 48, 32)  # of a panel, by preference: those that divide a weight'
 SHARED_COLUMNS = (96, 64, 48, 32)  # of one that MKL multiplies
 FEW = 8  # rows up to which a product for each is quicker than one for all, where every product copies
 FULL = 4  # rows that oneDNN's kernel multiplies at once: fewer take longer, as many give the same bits in any company
+LINE = 64  # bytes in a line of the processor's cache, and in one of its widest registers
 PACKED_FOR = 8  # rows that oneDNN chooses the order for; from two to 32 it is the same
 TRIED = (1, 5)  # rows of a pass that decodes plainly, and of one that verifies four tokens
 
@@ -47,7 +49,7 @@ class Weight(Protocol):
         ...
 
 
-def weight(rows: FloatArray, model_bytes: int) -> Weight:
+def weight(rows: FloatArray, model_bytes: int, room: Room) -> Weight:
     """Return the weight whose transpose is `rows` [out, in], float32, of a model of that size.
 
     A rule, not a stopwatch, chooses the kind: each rounds in its own way, and a seed must give the same text again.
@@ -58,7 +60,7 @@ def weight(rows: FloatArray, model_bytes: int) -> Weight:
         return SharedPanels(rows)
     if large and torch.backends.mkldnn.is_available() and (not panels or torch.get_num_threads() >= MANY):
         return Packed(rows)
-    return Panels(rows) if panels else Plain(rows)
+    return Panels(rows, room) if panels else Plain(rows)
 
 
 def trial(layers: Sequence[Sequence[Weight]]) -> Callable[[int], None] | None:
@@ -95,18 +97,50 @@ class Plain:
         return result
 
 
-def in_panels(rows: FloatArray, widths: Sequence[int]) -> FloatArray:
+class Room:
+    """Memory for the weights of one model, in one piece.
+
+    The system maps such a piece in large pages, which are sooner found: a pass reads every page of a model, and a
+    processor remembers the places of a few thousand. NumPy asks for large ones from 4 MB on, which few weights have.
+    A weight begins at a line, so that none of its rows lies across more of them than it must.
+    """
+
+    def __init__(self, numbers: int) -> None:
+        self._numbers = numbers
+        self._left: FloatArray | None = None  # taken when it is first asked for: not every weight is kept in here
+
+    def take(self, *shape: int) -> FloatArray:
+        """Return zeros of a shape whose last side is whole lines; elsewhere where no room is left."""
+        size = math.prod(shape)
+        if self._left is None:
+            self._left = _from_a_line_on(self._numbers)
+        if size > len(self._left):
+            return _from_a_line_on(size).reshape(shape)
+        taken, self._left = self._left[:size].reshape(shape), self._left[size:]
+        return taken
+
+
+def _from_a_line_on(numbers: int) -> FloatArray:
+    zeros = np.zeros(numbers + LINE // 4, np.float32)
+    start = -zeros.__array_interface__["data"][0] % LINE // 4
+    return zeros[start : start + numbers]
+
+
+def in_panels(rows: FloatArray, widths: Sequence[int], room: Room) -> FloatArray:
     """Return a weight's transpose [out, in] in panels of columns [panels, in, columns]; zeros fill up the last one.
 
     Of the widths the first that divides the weight's columns is taken, else the first.
     """
     out, inputs = rows.shape
     columns = next((c for c in widths if out % c == 0), widths[0])
-    panels = np.zeros((-(-out // columns), inputs, columns), np.float32)
+    panels = room.take(-(-out // columns), inputs, columns)
     for i, panel in enumerate(panels):
         part = rows[i * columns : (i + 1) * columns]
         panel[:, : len(part)] = part.T
     return panels
+
+
+NO_ROOM = Room(0)
 
 
 class Panels:
@@ -117,9 +151,9 @@ class Panels:
 
     threaded = False
 
-    def __init__(self, rows: FloatArray) -> None:
+    def __init__(self, rows: FloatArray, room: Room = NO_ROOM) -> None:
         self.size, self.inputs, self._out = rows.size, rows.shape[1], rows.shape[0]
-        self._panels = in_panels(rows, COLUMNS)
+        self._panels = in_panels(rows, COLUMNS, room)
         self._places: dict[int, _Place] = {}
 
     def product(self, x: FloatArray) -> FloatArray:
@@ -159,7 +193,7 @@ class SharedPanels:
 
     def __init__(self, rows: FloatArray) -> None:
         self.size, self.inputs, self._out = rows.size, rows.shape[1], rows.shape[0]
-        self._panels = torch.from_numpy(in_panels(rows, SHARED_COLUMNS))
+        self._panels = torch.from_numpy(in_panels(rows, SHARED_COLUMNS, NO_ROOM))
 
     def product(self, x: FloatArray) -> FloatArray:
         """Return rows x [n, in] times the weight: [n, out]."""

@@ -53,7 +53,7 @@ def both(request, changes, monkeypatch):
     """Return the oracle and the lean path over two copies of one model, with each kind of products."""
     if request.param is products.Packed and not torch.backends.mkldnn.is_available():
         pytest.skip("this torch has no oneDNN")
-    monkeypatch.setattr(llama, "weight", lambda rows, model_bytes: request.param(rows))
+    monkeypatch.setattr(llama, "weight", lambda rows, model_bytes, room: request.param(rows))
     return HFModel(build(**changes), "oracle"), decoder(build(**changes), "lean")
 
 

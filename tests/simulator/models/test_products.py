@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from simulator.models import processor, products
-from simulator.models.products import Packed, Panels, Plain, SharedPanels, weight
+from simulator.models.products import Packed, Panels, Plain, Room, SharedPanels, weight
 
 packed = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 KINDS = [Plain, Panels, SharedPanels, pytest.param(Packed, marks=packed)]
@@ -86,11 +86,11 @@ def test_each_processor_and_size_has_its_order(monkeypatch, capability, intel, t
     monkeypatch.setattr(processor, "made_by_intel", lambda: intel)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
     rows = drawn(40, 24)
-    assert isinstance(weight(rows, products.CACHED), small)
-    assert isinstance(weight(rows, products.CACHED + 1), large)
+    assert isinstance(weight(rows, products.CACHED, Room(0)), small)
+    assert isinstance(weight(rows, products.CACHED + 1, Room(0)), large)
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
-    assert isinstance(weight(rows, products.CACHED + 1), small)
+    assert isinstance(weight(rows, products.CACHED + 1, Room(0)), small)
 
 
 @pytest.mark.parametrize(
@@ -110,3 +110,14 @@ def test_the_processor_says_who_made_it(monkeypatch, tmp_path, cpuinfo, word, in
     monkeypatch.setattr(processor, "CPUINFO", place)
     monkeypatch.setattr(processor.platform, "processor", lambda: word)
     assert processor.made_by_intel.__wrapped__() == intel
+
+
+def test_weights_of_a_model_lie_side_by_side_and_begin_at_a_line():
+    room = Room(25 * (192 + 96))
+    made = {out: Panels(drawn(out, 25), room) for out in (192, 96, 480)}  # the last has no room here
+    first, second, third = (each._panels.__array_interface__["data"][0] for each in made.values())
+    assert second - first == 4 * 25 * 192
+    assert [place % 64 for place in (first, second, third)] == [0, 0, 0]
+    for out, each in made.items():
+        x = drawn(5, 25)
+        np.testing.assert_allclose(each.product(x), x @ drawn(out, 25).T, atol=1e-4)

@@ -150,7 +150,7 @@ def test_the_bits_of_a_packed_product_do_not_depend_on_the_threads(eight, shape,
 @pytest.fixture
 def large(eight, monkeypatch) -> LlamaDecoder:
     """A model whose products are packed, though it is small."""
-    monkeypatch.setattr(llama, "weight", lambda rows, model_bytes: Packed(rows))
+    monkeypatch.setattr(llama, "weight", lambda rows, model_bytes, room: Packed(rows))
     made = decoder_for(build(hidden_size=128, intermediate_size=256), "large")
     assert isinstance(made, LlamaDecoder)
     return made
@@ -196,7 +196,7 @@ def test_each_path_tells_its_threads(eight):
 def test_a_model_is_calibrated_where_it_is_loaded(monkeypatch):
     """A first round that paid for it would be the slowest of a run, and no measure of anything."""
     asked = []
-    monkeypatch.setattr(llama, "weight", lambda rows, model_bytes: Packed(rows))
+    monkeypatch.setattr(llama, "weight", lambda rows, model_bytes, room: Packed(rows))
     monkeypatch.setattr(llama, "calibrate", lambda work, checkpoint: asked.append(checkpoint) or 4)
     stop = Machine({}).clock
     made = decoder_for(build(), "large", None, stop)

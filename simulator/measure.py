@@ -12,9 +12,6 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-import numpy as np
-from numpy.typing import NDArray
-
 from simulator.clocks import Clock
 from simulator.drafts.base import Checkpoint, DraftSource, no_checkpoint
 from simulator.engine import speculate
@@ -112,11 +109,7 @@ def trace_ratios(
 
 def tokens_per_second(rounds: Sequence[RoundTrace]) -> float | None:
     """Return emitted tokens per second of decoding (prefill not counted); None without rounds."""
-    return speed_of(summary_of(rounds))
-
-
-def speed_of(brief: NDArray[np.void]) -> float | None:
-    """Return the tokens per second of rounds in brief [n], of type `columns.SUMMARY`; None without rounds."""
+    brief = summary_of(rounds)
     seconds = float(brief["round_ms"].sum()) / 1000
     return int(brief["emitted"].sum()) / seconds if seconds > 0 else None
 

@@ -25,7 +25,7 @@ from simulator.models.hf import HFModel
 from simulator.models.passes import CudaGraphs, Eager, Recorded
 from simulator.models.static import StaticModel, static_decoder
 from simulator.records import Run, RunConfig, Sampling
-from simulator.round_cost import run_costs
+from simulator.round_cost import cost, run_costs
 
 SHAPES = {
     "target": dict(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32,
@@ -85,7 +85,9 @@ def checks(device: str, target: HFModel, draft: HFModel, tokens: int) -> dict[st
         here = play(fast, fast_draft, RunConfig(k=4, max_new_tokens=tokens))
     finally:
         simulator.engine.place_of = place
-    costs = run_costs(plain.rounds, {k: run.rounds for k, run in speculative.items()})
+    drafting = {k: run.rounds for k, run in speculative.items()}
+    fitted, costs = cost(plain.rounds, drafting), run_costs(plain.rounds, drafting)
+    assert fitted is not None
 
     weights = sum(p.numel() * p.element_size() for p in target.model.parameters())
     parts = measure_machine(device, "bfloat16", weights, clock)
@@ -103,7 +105,7 @@ def checks(device: str, target: HFModel, draft: HFModel, tokens: int) -> dict[st
         "plain_tokens_per_second": speed,
         "bandwidth_gb_per_second": machine.bandwidth / 1e9,
         "bandwidth_fraction": speed * weights / machine.bandwidth,
-        "c": costs[4].draft / 4,
+        "c": fitted.c,
         "round_cost": {k: [each.draft, each.verify, each.other] for k, each in costs.items()},
         "speculative_tokens_per_second": {k: tokens_per_second(run.rounds) for k, run in speculative.items()},
         "trace_ratio": (tokens_per_second(speculative[4].rounds) or 0) / (tokens_per_second(bare.rounds) or 1),
